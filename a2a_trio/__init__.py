@@ -1,0 +1,1 @@
+"""A Trio structured-concurrency peer for the Agent2Agent (A2A) protocol."""

@@ -1,0 +1,1 @@
+"""The agent contract and the agents that come with the package."""

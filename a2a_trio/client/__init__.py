@@ -1,0 +1,1 @@
+"""Calling other agents."""

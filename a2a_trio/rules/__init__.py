@@ -1,0 +1,1 @@
+"""Pure decisions: time and randomness are arguments; no I/O."""

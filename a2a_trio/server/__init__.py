@@ -1,0 +1,1 @@
+"""Serving an agent: the endpoint, the runs, the store, and the listener."""
