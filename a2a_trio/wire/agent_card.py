@@ -6,7 +6,7 @@ from typing import Final, final
 
 import attrs
 
-from a2a_trio.wire.model import EMPTY, JsonObject, as_tuple, exactly_one
+from a2a_trio.wire.model import A_TUPLE, EMPTY, JsonObject, exactly_one
 
 _NO_SCOPES: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -38,7 +38,7 @@ class AgentCapabilities:
 
     streaming: bool | None = None
     push_notifications: bool | None = None
-    extensions: tuple[AgentExtension, ...] = attrs.field(default=(), converter=as_tuple)
+    extensions: tuple[AgentExtension, ...] = attrs.field(default=(), validator=A_TUPLE)
     extended_agent_card: bool | None = None
 
 
@@ -58,7 +58,7 @@ class AgentInterface:
 class StringList:
     """A list of scopes inside a security requirement."""
 
-    list: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    list: tuple[str, ...] = attrs.field(default=(), validator=A_TUPLE)
 
 
 @final
@@ -77,12 +77,12 @@ class AgentSkill:
     id: str
     name: str
     description: str
-    tags: tuple[str, ...] = attrs.field(converter=as_tuple)
-    examples: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
-    input_modes: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
-    output_modes: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    tags: tuple[str, ...] = attrs.field(validator=A_TUPLE)
+    examples: tuple[str, ...] = attrs.field(default=(), validator=A_TUPLE)
+    input_modes: tuple[str, ...] = attrs.field(default=(), validator=A_TUPLE)
+    output_modes: tuple[str, ...] = attrs.field(default=(), validator=A_TUPLE)
     security_requirements: tuple[SecurityRequirement, ...] = attrs.field(
-        default=(), converter=as_tuple
+        default=(), validator=A_TUPLE
     )
 
 
@@ -233,19 +233,19 @@ class AgentCard:
 
     name: str
     description: str
-    supported_interfaces: tuple[AgentInterface, ...] = attrs.field(converter=as_tuple)
+    supported_interfaces: tuple[AgentInterface, ...] = attrs.field(validator=A_TUPLE)
     version: str
     capabilities: AgentCapabilities
-    default_input_modes: tuple[str, ...] = attrs.field(converter=as_tuple)
-    default_output_modes: tuple[str, ...] = attrs.field(converter=as_tuple)
-    skills: tuple[AgentSkill, ...] = attrs.field(converter=as_tuple)
+    default_input_modes: tuple[str, ...] = attrs.field(validator=A_TUPLE)
+    default_output_modes: tuple[str, ...] = attrs.field(validator=A_TUPLE)
+    skills: tuple[AgentSkill, ...] = attrs.field(validator=A_TUPLE)
     provider: AgentProvider | None = None
     documentation_url: str | None = None
     security_schemes: Mapping[str, SecurityScheme] = attrs.field(
         factory=lambda: MappingProxyType({})
     )
     security_requirements: tuple[SecurityRequirement, ...] = attrs.field(
-        default=(), converter=as_tuple
+        default=(), validator=A_TUPLE
     )
-    signatures: tuple[AgentCardSignature, ...] = attrs.field(default=(), converter=as_tuple)
+    signatures: tuple[AgentCardSignature, ...] = attrs.field(default=(), validator=A_TUPLE)
     icon_url: str | None = None

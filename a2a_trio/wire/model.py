@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
 from types import MappingProxyType
-from typing import Final, TypeAlias, TypeVar, final
+from typing import Final, TypeAlias, final
 
 import attrs
 
@@ -19,7 +19,8 @@ JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 EMPTY: Final[JsonObject] = MappingProxyType({})
 
-T = TypeVar("T")
+A_TUPLE: Final = attrs.validators.instance_of(tuple)
+"""A list member would let a published value change under its readers."""
 
 
 class Unset(Enum):
@@ -88,11 +89,6 @@ def maybe_utc(value: datetime | None) -> datetime | None:
     return None if value is None else utc_milliseconds(value)
 
 
-def as_tuple(value: "tuple[T, ...] | list[T]") -> "tuple[T, ...]":
-    """Freeze a sequence member."""
-    return tuple(value)
-
-
 def join_text(parts: "tuple[Part, ...]") -> str:
     """Join the text parts with line feeds; other parts are left out."""
     return "\n".join(part.text for part in parts if part.text is not None)
@@ -136,12 +132,12 @@ class Message:
 
     message_id: str
     role: Role
-    parts: tuple[Part, ...] = attrs.field(converter=as_tuple)
+    parts: tuple[Part, ...] = attrs.field(validator=A_TUPLE)
     context_id: str = ""
     task_id: str = ""
     metadata: JsonObject = EMPTY
-    extensions: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
-    reference_task_ids: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    extensions: tuple[str, ...] = attrs.field(default=(), validator=A_TUPLE)
+    reference_task_ids: tuple[str, ...] = attrs.field(default=(), validator=A_TUPLE)
 
     @property
     def text(self) -> str:
@@ -155,11 +151,11 @@ class Artifact:
     """One result of a task (A2A section 4.1.7); ``artifact_id`` is unique within the task."""
 
     artifact_id: str
-    parts: tuple[Part, ...] = attrs.field(converter=as_tuple)
+    parts: tuple[Part, ...] = attrs.field(validator=A_TUPLE)
     name: str = ""
     description: str = ""
     metadata: JsonObject = EMPTY
-    extensions: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    extensions: tuple[str, ...] = attrs.field(default=(), validator=A_TUPLE)
 
     @property
     def text(self) -> str:
@@ -188,8 +184,8 @@ class Task:
     id: str
     status: TaskStatus
     context_id: str = ""
-    artifacts: tuple[Artifact, ...] = attrs.field(default=(), converter=as_tuple)
-    history: tuple[Message, ...] = attrs.field(default=(), converter=as_tuple)
+    artifacts: tuple[Artifact, ...] = attrs.field(default=(), validator=A_TUPLE)
+    history: tuple[Message, ...] = attrs.field(default=(), validator=A_TUPLE)
     metadata: JsonObject = EMPTY
 
     @property

@@ -6,12 +6,12 @@ from typing import final
 import attrs
 
 from a2a_trio.wire.model import (
+    A_TUPLE,
     EMPTY,
     JsonObject,
     Message,
     Task,
     TaskState,
-    as_tuple,
     exactly_one,
     maybe_utc,
 )
@@ -44,7 +44,7 @@ class TaskPushNotificationConfig:
 class SendMessageConfiguration:
     """How the caller wants its message handled (A2A section 3.2.2)."""
 
-    accepted_output_modes: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    accepted_output_modes: tuple[str, ...] = attrs.field(default=(), validator=A_TUPLE)
     task_push_notification_config: TaskPushNotificationConfig | None = None
     history_length: int | None = None
     return_immediately: bool = False
@@ -111,7 +111,7 @@ class ListTasksRequest:
 class ListTasksResponse:
     """One page of tasks; ``next_page_token`` is ``""`` on the last one. All members are sent."""
 
-    tasks: tuple[Task, ...] = attrs.field(converter=as_tuple)
+    tasks: tuple[Task, ...] = attrs.field(validator=A_TUPLE)
     next_page_token: str
     page_size: int
     total_size: int
@@ -162,7 +162,7 @@ class ListTaskPushNotificationConfigsRequest:
 class ListTaskPushNotificationConfigsResponse:
     """One page of webhooks."""
 
-    configs: tuple[TaskPushNotificationConfig, ...] = attrs.field(default=(), converter=as_tuple)
+    configs: tuple[TaskPushNotificationConfig, ...] = attrs.field(default=(), validator=A_TUPLE)
     next_page_token: str = ""
 
 
