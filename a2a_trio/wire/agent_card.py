@@ -61,12 +61,15 @@ class StringList:
     list: tuple[str, ...] = attrs.field(default=(), validator=A_TUPLE)
 
 
+_NO_REQUIREMENTS: Final[Mapping[str, StringList]] = MappingProxyType({})
+
+
 @final
 @attrs.frozen(kw_only=True)
 class SecurityRequirement:
     """Schemes that are needed together, by name, each with its scopes."""
 
-    schemes: Mapping[str, StringList] = attrs.field(factory=lambda: MappingProxyType({}))
+    schemes: Mapping[str, StringList] = _NO_REQUIREMENTS
 
 
 @final
@@ -171,7 +174,14 @@ class OAuthFlows:
     password: PasswordOAuthFlow | None = None
 
     def __attrs_post_init__(self) -> None:
-        exactly_one("OAuthFlows", *attrs.astuple(self, recurse=False))
+        exactly_one(
+            "OAuthFlows",
+            self.authorization_code,
+            self.client_credentials,
+            self.device_code,
+            self.implicit,
+            self.password,
+        )
 
 
 @final
@@ -213,7 +223,17 @@ class SecurityScheme:
     mtls_security_scheme: MutualTlsSecurityScheme | None = None
 
     def __attrs_post_init__(self) -> None:
-        exactly_one("SecurityScheme", *attrs.astuple(self, recurse=False))
+        exactly_one(
+            "SecurityScheme",
+            self.api_key_security_scheme,
+            self.http_auth_security_scheme,
+            self.oauth2_security_scheme,
+            self.open_id_connect_security_scheme,
+            self.mtls_security_scheme,
+        )
+
+
+_NO_SCHEMES: Final[Mapping[str, SecurityScheme]] = MappingProxyType({})
 
 
 @final
@@ -241,9 +261,7 @@ class AgentCard:
     skills: tuple[AgentSkill, ...] = attrs.field(validator=A_TUPLE)
     provider: AgentProvider | None = None
     documentation_url: str | None = None
-    security_schemes: Mapping[str, SecurityScheme] = attrs.field(
-        factory=lambda: MappingProxyType({})
-    )
+    security_schemes: Mapping[str, SecurityScheme] = _NO_SCHEMES
     security_requirements: tuple[SecurityRequirement, ...] = attrs.field(
         default=(), validator=A_TUPLE
     )

@@ -14,7 +14,10 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
-JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+# A Union, not a string: classes below combine it with ``|`` at run time.
+JsonValue: TypeAlias = Union[  # noqa: UP007 -- ``|`` does not take the forward references
+    bool, int, float, str, "list[JsonValue]", "dict[str, JsonValue]", None
+]
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 EMPTY: Final[JsonObject] = MappingProxyType({})
@@ -79,8 +82,15 @@ INTERRUPTED_STATES: Final = frozenset({TaskState.INPUT_REQUIRED, TaskState.AUTH_
 
 
 def utc_milliseconds(value: datetime) -> datetime:
-    """Return the instant in UTC, cut to the milliseconds that the wire carries (A2A section 5.6.1)."""
-    value = value.astimezone(UTC)
+    """Return the instant in UTC, cut to the milliseconds that the wire carries (A2A section 5.6.1).
+
+    Raises:
+        ValueError: the value has no time zone; guessing one would depend on the machine.
+    """
+    if value.tzinfo is not UTC:
+        if value.tzinfo is None:
+            raise ValueError("a timestamp needs a time zone")
+        value = value.astimezone(UTC)
     return value.replace(microsecond=value.microsecond // 1000 * 1000)
 
 
@@ -248,7 +258,9 @@ class StreamResponse:
     artifact_update: TaskArtifactUpdateEvent | None = None
 
     def __attrs_post_init__(self) -> None:
-        exactly_one("StreamResponse", *attrs.astuple(self, recurse=False))
+        exactly_one(
+            "StreamResponse", self.task, self.message, self.status_update, self.artifact_update
+        )
 
     @property
     def payload(self) -> StreamEvent:
