@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
 from types import MappingProxyType
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, Union, final
 
 import attrs
 
