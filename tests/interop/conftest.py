@@ -1,0 +1,121 @@
+"""The two foreign programs, and the agent that our own side runs against them."""
+
+import importlib.util
+import json
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from subprocess import PIPE
+from typing import TypeAlias
+
+import pytest
+import trio
+
+from a2a_trio import Message, Part, Role, Settings, TaskContext, serve
+from a2a_trio.wire.model import JsonValue
+
+SdkServer: TypeAlias = Callable[..., AbstractAsyncContextManager[str]]
+
+_HERE = Path(__file__).parent
+_STARTUP_SECONDS = 60.0
+"""Importing the SDK takes seconds, and far longer on a busy machine."""
+
+
+def _require_sdk() -> None:
+    if importlib.util.find_spec("a2a") is None or importlib.util.find_spec("uvicorn") is None:
+        pytest.fail("the official a2a-sdk is not installed: pip install -e '.[test]'")
+
+
+async def scripted_agent(task: TaskContext) -> str | Message | None:
+    """Do what the text says, as the SDK's executor in ``sdk_server`` does."""
+    match task.raw_text:
+        case "slow":
+            await task.update("working on it")
+            await trio.sleep_forever()
+        case "ask":
+            answer = await task.ask("Which branch?")
+            return f"answered: {answer.text}"
+        case "fail":
+            await task.fail("it broke")
+        case "reject":
+            await task.reject("not my job")
+        case "raise":
+            raise RuntimeError("the agent broke")
+        case "message":
+            return Message(
+                message_id="direct", role=Role.AGENT, parts=(Part(text="echo: message"),)
+            )
+        case "chunks":
+            await task.artifact("report", "one ", name="Report")
+            await task.artifact("report", "two ", append=True)
+            await task.artifact("report", "three", append=True, last=True)
+            await task.artifact("extra", "second", last=True)
+        case text:
+            return f"echo: {text}"
+    return None
+
+
+@asynccontextmanager
+async def _run_sdk_server(*arguments: str) -> AsyncIterator[str]:
+    _require_sdk()
+    async with trio.open_nursery() as nursery:
+        # Standard input is the leash: the server ends when we close it, or die.
+        process = await nursery.start(
+            partial(
+                trio.run_process,
+                [sys.executable, str(_HERE / "sdk_server.py"), *arguments],
+                stdin=PIPE,
+                stdout=PIPE,
+            )
+        )
+        line = bytearray()
+        with trio.fail_after(_STARTUP_SECONDS):
+            while not line.endswith(b"\n"):
+                chunk = await process.stdout.receive_some(4096)
+                assert chunk, "the SDK server ended before it listened; see its error output"
+                line += chunk
+        try:
+            yield json.loads(line)["url"]
+        finally:
+            nursery.cancel_scope.cancel()
+
+
+@pytest.fixture(scope="session")
+def run_sdk_server() -> SdkServer:
+    """``async with run_sdk_server() as url`` (or ``run_sdk_server("--compat")`` for v0.3)."""
+    return _run_sdk_server
+
+
+async def _observe(settings: Settings, protocol: str) -> dict[str, JsonValue]:
+    async with trio.open_nursery() as nursery:
+        server = await nursery.start(serve, scripted_agent, settings)
+        with trio.fail_after(120):
+            done = await trio.run_process(
+                [sys.executable, str(_HERE / "sdk_client.py"), server.url, "--protocol", protocol],
+                capture_stdout=True,
+            )
+        nursery.cancel_scope.cancel()
+    report: dict[str, JsonValue] = json.loads(done.stdout)
+    return report
+
+
+@pytest.fixture(scope="session")
+def interop_settings() -> Settings:
+    """An ephemeral loopback port, and no rate limit that a test run could reach."""
+    raise NotImplementedError
+
+
+@pytest.fixture(scope="session")
+def seen_by_sdk(interop_settings: Settings) -> dict[str, JsonValue]:
+    """What the SDK's v1.0 client saw of our server."""
+    _require_sdk()
+    return trio.run(_observe, interop_settings, "1.0")
+
+
+@pytest.fixture(scope="session")
+def seen_by_sdk_v03(interop_settings: Settings) -> dict[str, JsonValue]:
+    """What the SDK's v0.3 client saw of our server."""
+    _require_sdk()
+    return trio.run(_observe, interop_settings, "0.3")
