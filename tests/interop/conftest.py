@@ -2,13 +2,11 @@
 
 import importlib.util
 import json
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from subprocess import PIPE
-from typing import TypeAlias
 
 import pytest
 import trio
@@ -16,11 +14,7 @@ import trio
 from a2a_trio import Message, Part, Role, Settings, TaskContext, serve
 from a2a_trio.wire.model import JsonValue
 
-SdkServer: TypeAlias = Callable[..., AbstractAsyncContextManager[str]]
-
 _HERE = Path(__file__).parent
-_STARTUP_SECONDS = 60.0
-"""Importing the SDK takes seconds, and far longer on a busy machine."""
 
 
 def _require_sdk() -> None:
@@ -57,35 +51,40 @@ async def scripted_agent(task: TaskContext) -> str | Message | None:
     return None
 
 
-@asynccontextmanager
-async def _run_sdk_server(*arguments: str) -> AsyncIterator[str]:
+@contextmanager
+def _sdk_server(*arguments: str) -> Iterator[str]:
     _require_sdk()
-    async with trio.open_nursery() as nursery:
-        # Standard input is the leash: the server ends when we close it, or die.
-        process = await nursery.start(
-            partial(
-                trio.run_process,
-                [sys.executable, str(_HERE / "sdk_server.py"), *arguments],
-                stdin=PIPE,
-                stdout=PIPE,
-            )
-        )
-        line = bytearray()
-        with trio.fail_after(_STARTUP_SECONDS):
-            while not line.endswith(b"\n"):
-                chunk = await process.stdout.receive_some(4096)
-                assert chunk, "the SDK server ended before it listened; see its error output"
-                line += chunk
-        try:
-            yield json.loads(line)["url"]
-        finally:
-            nursery.cancel_scope.cancel()
+    # Standard input is the leash: the server ends when we close it, or die.
+    with subprocess.Popen(
+        [sys.executable, str(_HERE / "sdk_server.py"), *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, "the SDK server ended before it listened; see its error output"
+        yield json.loads(line)["url"]
 
 
 @pytest.fixture(scope="session")
-def run_sdk_server() -> SdkServer:
-    """``async with run_sdk_server() as url`` (or ``run_sdk_server("--compat")`` for v0.3)."""
-    return _run_sdk_server
+def sdk_server() -> Iterator[str]:
+    """URL of an SDK server that speaks v1.0 only."""
+    with _sdk_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def sdk_server_v03() -> Iterator[str]:
+    """URL of an SDK server in its compatibility mode, whose card names v0.3 only."""
+    with _sdk_server("--compat", "--declare", "0.3") as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def sdk_server_both() -> Iterator[str]:
+    """URL of an SDK server in its compatibility mode, whose card names v1.0 only."""
+    with _sdk_server("--compat", "--declare", "1.0") as url:
+        yield url
 
 
 async def _observe(settings: Settings, protocol: str) -> dict[str, JsonValue]:

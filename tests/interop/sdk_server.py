@@ -39,6 +39,9 @@ from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Message
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 _FOREVER: Final = 3600.0
 """Seconds that ``slow`` waits for its cancellation; longer than any test runs."""
@@ -114,9 +117,25 @@ class ScriptedExecutor(AgentExecutor):
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
 
 
-def build_card(url: str, *, compat: bool) -> AgentCard:
-    """Describe the agent; with ``compat`` only as a v0.3 interface, so that a client must use it."""
-    version = "0.3" if compat else "1.0"
+@final
+class LastVersion:
+    """ASGI middleware: ``GET /last-version`` tells the A2A-Version header of the last POST."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._last = ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == "/last-version":
+            await PlainTextResponse(self._last)(scope, receive, send)
+            return
+        if scope["type"] == "http" and scope["method"] == "POST":
+            self._last = Headers(scope=scope).get("a2a-version", "")
+        await self._app(scope, receive, send)
+
+
+def build_card(url: str, version: str) -> AgentCard:
+    """Describe the agent, with one interface of the given protocol version."""
     return AgentCard(
         name="sdk-echo",
         description="Echo agent of the official SDK",
@@ -131,16 +150,16 @@ def build_card(url: str, *, compat: bool) -> AgentCard:
     )
 
 
-def build_app(url: str, *, compat: bool) -> Starlette:
+def build_app(url: str, version: str, *, compat: bool) -> ASGIApp:
     """Build the ASGI application as the SDK's own examples do."""
-    card = build_card(url, compat=compat)
+    card = build_card(url, version)
     handler = DefaultRequestHandler(ScriptedExecutor(), InMemoryTaskStore(), card)
     routes = create_agent_card_routes(card)
     routes += create_jsonrpc_routes(handler, "/", enable_v0_3_compat=compat)
-    return Starlette(routes=routes)
+    return LastVersion(Starlette(routes=routes))
 
 
-async def serve(*, compat: bool) -> None:
+async def serve(version: str, *, compat: bool) -> None:
     """Serve until standard input ends."""
     # asyncio sets TCP_NODELAY only where the protocol is named; without it every answer waits for a
     # delayed acknowledgement (40 ms), which uvicorn bound by host and port does not suffer.
@@ -149,7 +168,7 @@ async def serve(*, compat: bool) -> None:
     sock.listen(128)
     url = f"http://127.0.0.1:{sock.getsockname()[1]}/"
     config = uvicorn.Config(
-        build_app(url, compat=compat),
+        build_app(url, version, compat=compat),
         log_level="error",
         access_log=False,
         timeout_graceful_shutdown=1,
@@ -167,12 +186,11 @@ async def serve(*, compat: bool) -> None:
 def main() -> None:
     """Parse the command line and serve."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument(
-        "--compat", action="store_true", help="serve v0.3 as well, and declare only v0.3"
-    )
+    parser.add_argument("--compat", action="store_true", help="understand v0.3 as well")
+    parser.add_argument("--declare", default="1.0", help="the protocol version in the card")
     arguments = parser.parse_args()
     logging.disable(logging.ERROR)  # ``raise`` is on purpose; its traceback is not news
-    asyncio.run(serve(compat=arguments.compat))
+    asyncio.run(serve(arguments.declare, compat=arguments.compat))
 
 
 if __name__ == "__main__":
