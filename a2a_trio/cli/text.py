@@ -1,0 +1,40 @@
+"""Make text from a peer safe to show on a terminal."""
+
+import unicodedata
+from typing import Final
+
+_KEPT: Final = frozenset("\n\t")
+# Format characters that reorder or hide what stands beside them; joiners stay, emoji need them.
+_REORDERING: Final = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+
+LABEL_LENGTH: Final = 200
+"""Characters of a one-line label; names and descriptions longer than this are cut."""
+
+
+def visible(text: str) -> str:
+    """Return the text with control and reordering characters spelled out as escapes.
+
+    A peer's reply is untrusted: an escape sequence in it could rewrite what stands on the screen.
+    Line feeds and tabs stay; CRLF becomes LF.
+    """
+    text = text.replace("\r\n", "\n")
+    return "".join(ch if _is_harmless(ch) else _escape(ch) for ch in text)
+
+
+def label(text: str, limit: int = LABEL_LENGTH) -> str:
+    """Return the text on one line, at most ``limit`` characters."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _is_harmless(ch: str) -> bool:
+    if ch in _KEPT:
+        return True
+    return ch not in _REORDERING and unicodedata.category(ch) not in ("Cc", "Cs")
+
+
+def _escape(ch: str) -> str:
+    code = ord(ch)
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004 - one byte
