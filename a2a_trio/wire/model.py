@@ -15,9 +15,7 @@ from typing import Final, TypeAlias, Union, final
 import attrs
 
 # A Union, not a string: classes below combine it with ``|`` at run time.
-JsonValue: TypeAlias = Union[  # noqa: UP007 -- ``|`` does not take the forward references
-    bool, int, float, str, "list[JsonValue]", "dict[str, JsonValue]", None
-]
+JsonValue: TypeAlias = Union[bool, int, float, str, "list[JsonValue]", "dict[str, JsonValue]", None]
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 EMPTY: Final[JsonObject] = MappingProxyType({})
