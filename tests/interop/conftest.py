@@ -12,6 +12,7 @@ import pytest
 import trio
 
 from a2a_trio import Message, Part, Role, Settings, TaskContext, serve
+from a2a_trio.config.server_schema import ServerSettings
 from a2a_trio.wire.model import JsonValue
 
 _HERE = Path(__file__).parent
@@ -103,7 +104,10 @@ async def _observe(settings: Settings, protocol: str) -> dict[str, JsonValue]:
 @pytest.fixture(scope="session")
 def interop_settings() -> Settings:
     """An ephemeral loopback port, and no rate limit that a test run could reach."""
-    raise NotImplementedError
+    server = ServerSettings(
+        port=0, max_concurrent=100, rate_limit_per_min=1_000_000, flood_limit_per_min=1_000_000
+    )
+    return Settings(server=server)
 
 
 @pytest.fixture(scope="session")
