@@ -1,0 +1,230 @@
+"""Sockets: bind and listen, serve HTTP on one, stop within a bound."""
+
+import errno
+import logging
+import socket
+import ssl
+from functools import partial
+from typing import Final, final
+
+import trio
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ASGIFramework
+
+from a2a_trio.rules.ports import port_plan
+from a2a_trio.server.connection import Connection
+
+__all__ = ["MAX_CONNECTIONS", "adopt", "bind", "serve_http", "tls_context"]
+
+MAX_CONNECTIONS: Final = 2_000
+"""Connections served at once; further ones are closed unread, so that no flood of connections
+can exhaust memory or file descriptors."""
+
+USER_TIMEOUT_MS: Final = 30_000
+"""How long a client may leave sent bytes unacknowledged before its connection breaks. Covers
+clients that vanished or stopped reading for good; Linux only."""
+
+BACKLOG: Final = 512
+_HEAD_BYTES: Final = 64 * 1024
+
+_log = logging.getLogger("a2a_trio.http")
+
+
+def bind(host: str, port: int, fallback: int = 0) -> socket.socket:
+    """Bind and listen on the first free port of the plan.
+
+    Args:
+        host: an address or name, IPv6 without brackets; the first address of a name is taken.
+        port: the port wanted, 0 for any.
+        fallback: how many following ports to try before any port of the system's choice.
+
+    Returns:
+        A listening socket that the caller owns; ``getsockname`` tells the port.
+
+    Raises:
+        OSError: no port of the plan is free, or the address cannot be bound.
+    """
+    infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, proto, _, address = infos[0]
+    taken: OSError | None = None
+    for candidate in port_plan(port, fallback):
+        sock = socket.socket(family, kind, proto)
+        try:
+            _set_options(sock)
+            sock.bind((address[0], candidate, *address[2:]))
+            # Two sockets with SO_REUSEADDR may both bind; only the first can listen.
+            sock.listen(BACKLOG)
+        except OSError as error:
+            sock.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+            taken = error
+        else:
+            return sock
+    raise taken if taken is not None else OSError(errno.EADDRINUSE, "no port to try")
+
+
+def adopt(descriptor: int) -> socket.socket:
+    """Take over a listening socket that was opened elsewhere, e.g. by a service manager.
+
+    Raises:
+        OSError: not an open socket, or not a stream socket.
+    """
+    sock = socket.socket(fileno=descriptor)
+    if sock.type is not socket.SOCK_STREAM:
+        sock.detach()  # it is not ours to close
+        raise OSError(errno.EPROTOTYPE, "not a stream socket")
+    _set_options(sock)
+    sock.listen(BACKLOG)
+    return sock
+
+
+def _set_options(sock: socket.socket) -> None:
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if sock.family is socket.AF_UNIX:
+        return
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MS)
+
+
+def tls_context(cert_file: str, key_file: str) -> ssl.SSLContext:
+    """Return a server context that offers HTTP/1.1.
+
+    Raises:
+        OSError: a file cannot be read, or does not hold a certificate with its key
+            (``ssl.SSLError`` is an OSError).
+    """
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(cert_file, key_file)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+async def serve_http(
+    app: ASGIFramework,
+    sock: socket.socket,
+    *,
+    shutdown: trio.Event,
+    graceful: float = 1.0,
+    tls: ssl.SSLContext | None = None,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve an ASGI application on a listening socket until told to stop.
+
+    No lifespan is run: what the application needs is owned by whoever calls this.
+
+    Args:
+        app: the application.
+        sock: a listening socket, owned by this function from now on.
+        shutdown: once set, no connection is accepted, idle ones are closed, and requests have
+            ``graceful`` seconds to finish.
+        graceful: seconds; what then still runs is cancelled, and clients that do not read what was
+            sent to them are cut off.
+        tls: from ``tls_context``; None for plain HTTP.
+        task_status: reports that connections are accepted.
+
+    Raises:
+        OSError: the socket failed.
+
+    Cancellation: every connection is closed at once.
+    """
+    server = _Server(app, tls)
+    listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
+    try:
+        async with listener, trio.open_nursery() as handlers:
+            try:
+                await _accept(server, listener, handlers, shutdown, task_status)
+                await listener.aclose()
+                await server.drain(graceful)
+            finally:
+                handlers.cancel_scope.cancel()
+                server.abort()
+    except BaseExceptionGroup as group:
+        raise _only(group) from None
+
+
+async def _accept(
+    server: "_Server",
+    listener: trio.SocketListener,
+    handlers: trio.Nursery,
+    shutdown: trio.Event,
+    task_status: trio.TaskStatus[None],
+) -> None:
+    """Accept connections until told to stop."""
+    serve = partial(trio.serve_listeners, server.handle, [listener], handler_nursery=handlers)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve)
+        task_status.started()
+        await shutdown.wait()
+        nursery.cancel_scope.cancel()
+
+
+@final
+class _Server:
+    """The connections of one listener."""
+
+    def __init__(self, app: ASGIFramework, tls: ssl.SSLContext | None) -> None:
+        self._app: Final = ASGIWrapper(app)
+        self._tls: Final = tls
+        self._config: Final = _config()
+        self._context: Final = WorkerContext(None)
+        self._connections: Final[set[Connection]] = set()
+        self._empty = trio.Event()
+
+    async def handle(self, stream: trio.SocketStream) -> None:
+        """Serve one connection; an exception of it never reaches the others."""
+        if len(self._connections) >= MAX_CONNECTIONS:
+            await trio.aclose_forcefully(stream)
+            return
+        secured = (
+            stream
+            if self._tls is None
+            else trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True)
+        )
+        connection = Connection(self._app, self._config, self._context, secured)
+        self._connections.add(connection)
+        try:
+            await connection.run()
+        except Exception:
+            _log.exception("connection failed")
+        finally:
+            self._connections.discard(connection)
+            if not self._connections:
+                self._empty.set()
+
+    async def drain(self, graceful: float) -> None:
+        """Close what is idle and wait, at most ``graceful`` seconds, for the rest."""
+        await self._context.terminated.set()
+        self._empty = trio.Event()
+        if not self._connections:
+            return
+        for connection in tuple(self._connections):
+            connection.drain()
+        with trio.move_on_after(graceful):
+            await self._empty.wait()
+
+    def abort(self) -> None:
+        """Cut every connection."""
+        for connection in tuple(self._connections):
+            connection.abort()
+
+
+def _config() -> Config:
+    config = Config()
+    config.accesslog = None  # the audit log has every call
+    config.errorlog = _log
+    config.include_server_header = False
+    config.keep_alive_max_requests = 2**63  # a connection has no reason to end
+    config.h11_max_incomplete_size = _HEAD_BYTES
+    return config
+
+
+def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the one failure inside nested groups, or the group if there are several."""
+    if len(group.exceptions) > 1:
+        return group
+    inner = group.exceptions[0]
+    return _only(inner) if isinstance(inner, BaseExceptionGroup) else inner
