@@ -2,7 +2,7 @@
 
 import sys
 
-from a2a_trio.cli.main import main
+from a2a_trio.cli.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -4,6 +4,6 @@ Importing this package, printing help and completing a command line load no HTTP
 event loop: each command imports what it needs when it runs.
 """
 
-from a2a_trio.cli.main import main
+from a2a_trio.cli.entry import main
 
 __all__ = ["main"]

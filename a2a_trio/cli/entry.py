@@ -49,9 +49,7 @@ def run(runner: Runner, namespace: "argparse.Namespace", console: Console) -> Ex
     try:
         code = runner(namespace, console)
         console.write("")
-    except SystemExit:
-        raise
-    except BaseException as error:  # noqa: BLE001 - the last frame: each kind has its exit code
+    except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - the last frame: each kind has its exit code
         code = settle(error, console)
     if code is ExitCode.BROKEN_PIPE:
         _forget_stdout()
