@@ -80,18 +80,18 @@ class RollingFile:
         """
         chunks: list[bytes] = []
         for name in (self.name, *(f"{self.name}.{n}" for n in range(1, self.keep + 1))):
-            if limit <= 0:
-                break
             try:
                 fd = open_private(self.ops, name, READ, folder=folder)
             except FileNotFoundError:
                 continue
             try:
-                chunk = _read_tail(fd, limit)
+                size = os.fstat(fd).st_size
+                chunks.append(_read_tail(fd, size, limit))
             finally:
                 os.close(fd)
-            chunks.append(chunk)
-            limit -= len(chunk)
+            limit -= size
+            if limit <= 0:
+                break
         return b"".join(reversed(chunks))
 
     def _open(self, folder: int) -> int:
@@ -117,7 +117,6 @@ class RollingFile:
             return False
         if not self._is_current(fd, folder):
             return True
-        self.ops.sync(fd)
         self._remove_surplus(folder)
         if self.keep == 0:
             self.ops.remove(self.name, folder=folder)
@@ -128,6 +127,8 @@ class RollingFile:
             except FileNotFoundError:
                 continue
         self.ops.rename(self.name, f"{self.name}.1", folder=folder)
+        # Only now: until the rename everybody else goes on filling this file.
+        self.ops.sync(fd)
         return True
 
     def _is_current(self, fd: int, folder: int) -> bool:
@@ -157,18 +158,17 @@ class RollingFile:
             while written < len(whole):
                 written += self.ops.write(fd, whole[written:])
         except OSError as error:
-            return Appended(max(0, whole[:written].count(b"\n") - len(healing)), error)
+            # A line that lacks only its line feed counts: the next append closes it.
+            return Appended(max(0, whole[: written + 1].count(b"\n") - len(healing)), error)
         return Appended(data.count(b"\n"))
 
 
-def _read_tail(fd: int, limit: int) -> bytes:
-    """Return at most the last ``limit`` bytes, without a first line that was cut."""
-    size = os.fstat(fd).st_size
+def _read_tail(fd: int, size: int, limit: int) -> bytes:
+    """Return at most the last ``limit`` of ``size`` bytes, without a first line that was cut."""
     start = max(0, size - limit)
     # One byte more tells whether the cut fell between two lines.
-    chunk = os.pread(fd, limit + 1, start - 1) if start else os.pread(fd, limit, 0)
+    chunk = os.pread(fd, size - start + 1, start - 1) if start else os.pread(fd, size, 0)
     if start:
         _, _, chunk = chunk.partition(b"\n")
-    if chunk and not chunk.endswith(b"\n"):
-        chunk += b"\n"
-    return chunk
+    # A torn end is not glued to the first line of the next file.
+    return chunk + b"\n" if chunk and not chunk.endswith(b"\n") else chunk
