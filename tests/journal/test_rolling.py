@@ -182,4 +182,5 @@ def test_processes_that_append_at_once_lose_and_mix_nothing(tmp_path: Path) -> N
         f"{w} {n} {part} {'x' * 40}" for w in range(4) for n in range(150) for part in "012"
     ]
     assert sorted(filter(None, found)) == sorted(expected)
-    assert len(list(tmp_path.iterdir())) > 10
+    # How often depends on the scheduler: whoever is overtaken writes on without rotating.
+    assert (tmp_path / "log.2").exists()
