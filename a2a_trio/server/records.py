@@ -1,0 +1,119 @@
+"""Writing the records of tasks: every change is an event applied, stored and published in one step."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import final
+
+import attrs
+
+from a2a_trio.rules.lifecycle import (
+    Canceled,
+    RecordLimits,
+    Rejected,
+    TaskEvent,
+    TaskRecord,
+    apply,
+)
+from a2a_trio.server.run import Request, Run
+from a2a_trio.server.store import TaskStore, VersionConflictError
+from a2a_trio.server.subscriptions import Tap
+from a2a_trio.wire.methods import Dialect
+from a2a_trio.wire.model import Message, Part, Role, StreamEvent, Task, TaskState, TaskStatus
+
+__all__ = ["Records"]
+
+
+@final
+class Records:
+    """The writer of task records.
+
+    Args:
+        store: where they are kept.
+        utc: the wall clock, for status timestamps.
+        new_id: makes the ids of tasks, contexts and messages.
+        limits: what one task may keep.
+    """
+
+    def __init__(
+        self,
+        store: TaskStore,
+        *,
+        utc: Callable[[], datetime],
+        new_id: Callable[[], str],
+        limits: RecordLimits,
+    ) -> None:
+        self._store = store
+        self._utc = utc
+        self.new_id = new_id
+        self._limits = limits
+
+    def agent_message(self, task: Task, text: str) -> Message:
+        """Return a message of the agent on a task."""
+        return Message(
+            message_id=self.new_id(),
+            role=Role.AGENT,
+            parts=(Part(text=text),),
+            context_id=task.context_id,
+            task_id=task.id,
+        )
+
+    def first(self, request: Request, dialect: Dialect, task_id: str) -> TaskRecord:
+        """Return the first record of a task for a message, in SUBMITTED; nothing is stored."""
+        context_id = request.message.context_id or self.new_id()
+        heard = attrs.evolve(request.message, context_id=context_id, task_id=task_id)
+        status = TaskStatus(state=TaskState.SUBMITTED, timestamp=self._utc())
+        task = Task(id=task_id, context_id=context_id, status=status, history=(heard,))
+        return TaskRecord(task=task, owner=request.caller.identity, dialect=dialect)
+
+    async def create(self, record: TaskRecord, tap: Tap | None) -> None:
+        """Store a first record, and prime the tap with it."""
+        await self._store.create(record, tap)
+
+    async def reject(self, record: TaskRecord, reason: str, tap: Tap | None) -> Task:
+        """Store a new task that is refused before any run, in REJECTED."""
+        said = self.agent_message(record.task, reason)
+        rejected, _ = apply(record, Rejected(said), self._utc(), self._limits)
+        await self._store.create(rejected, tap)
+        return rejected.task
+
+    async def cancel(self, record: TaskRecord) -> Task:
+        """Cancel a task that waits in the store and has no run.
+
+        Raises:
+            InvalidTransitionError: it has ended.
+            VersionConflictError: it changed meanwhile.
+        """
+        after, events = apply(record, Canceled(), self._utc(), self._limits)
+        await self._store.append(after, events, expected_version=record.version)
+        return after.task
+
+    async def forget(self, run: Run) -> None:
+        """Remove the record of a run that turned out to need none."""
+        await self._store.delete(run.id)
+
+    async def publish(self, run: Run, *events: TaskEvent) -> None:
+        """Apply events to a run's task, keep the result and tell the subscribers, in one step.
+
+        Raises:
+            InvalidTransitionError: the task does not accept them; nothing changed.
+            TaskTooLargeError: the task would become too large; nothing changed.
+        """
+        while True:
+            before = run.record
+            after, published = before, tuple[StreamEvent, ...]()
+            for event in events:
+                after, more = apply(after, event, self._utc(), self._limits)
+                published += more
+            try:
+                await self._store.append(after, published, expected_version=before.version)
+            except VersionConflictError:
+                # Somebody else moved the task on; what we say must be said of what is there now.
+                current = await self._store.get(run.id)
+                if current is None or current.version == before.version:
+                    raise
+                run.record = current
+                continue
+            run.record = after
+            if after.state.is_terminal:
+                run.settle()
+            return

@@ -1,0 +1,273 @@
+"""What becomes of a message: a new run, an answer, a line in an inbox, a repeat, or a refusal.
+
+The order is part of the contract. A repeat is recognised first, because it must not take a slot or
+count as a turn. Then the task it names is looked up. Then a slot is taken; only then do the guards
+against loops count the message, so that a call that was refused for want of a slot has left no
+trace.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Final, TypeAlias, final
+
+import attrs
+import trio
+
+from a2a_trio.errors import (
+    FieldViolation,
+    InternalError,
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    UnsupportedOperationError,
+)
+from a2a_trio.rules.dedup import MAX_KEY, Conflict, Dedup, Known
+from a2a_trio.rules.lifecycle import TaskRecord
+from a2a_trio.server.calls import CallContext
+from a2a_trio.server.ownership import owned
+from a2a_trio.server.run import Mode, Request, Run, Turn
+from a2a_trio.server.runs import RunEngine
+from a2a_trio.server.store import TaskStore
+from a2a_trio.server.subscriptions import Subscriptions, Tap
+from a2a_trio.wire.model import Message, Task
+from a2a_trio.wire.requests import SendMessageConfiguration, SendMessageRequest
+
+__all__ = ["Guard", "Sends"]
+
+_GONE: Final = "The task of this message is gone"
+
+Guard: TypeAlias = Callable[[Message, CallContext], str]
+"""Counts a message and says why it is refused; ``""`` is welcome."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class _Accepted:
+    """What a message became: a task, perhaps alive, or a reply that was given before."""
+
+    outcome: Task | Message
+    run: Run | None = None
+    turn: Turn | None = None
+
+
+@final
+class Sends:
+    """Decides what a message becomes, and waits for what its caller wants to see.
+
+    Args:
+        engine: starts runs and gives them messages.
+        store: where tasks are kept.
+        subscriptions: the taps of the store.
+        dedup: recognises repeated sends.
+        guard: the guards against loops; a refused message becomes a REJECTED task.
+        dedup_message_ids: a message id counts as a key where no key was sent.
+    """
+
+    def __init__(
+        self,
+        *,
+        engine: RunEngine,
+        store: TaskStore,
+        subscriptions: Subscriptions,
+        dedup: Dedup,
+        guard: Guard,
+        dedup_message_ids: bool = False,
+    ) -> None:
+        self._engine = engine
+        self._store = store
+        self._subscriptions = subscriptions
+        self._dedup = dedup
+        self._guard = guard
+        self._dedup_message_ids = dedup_message_ids
+
+    async def send(
+        self, request: SendMessageRequest, context: CallContext, mode: Mode
+    ) -> Task | Message:
+        """Give a message to the agent; return the task as far as the mode waits, or the reply."""
+        accepted = await self._accept(request, context, mode, None)
+        if accepted.run is None or accepted.turn is None:
+            return accepted.outcome
+        run, turn = accepted.run, accepted.turn
+        if mode is Mode.DETACHED:
+            await turn.begun.wait()
+        else:
+            await self._settled(run, turn)
+        if run.failure is not None:
+            raise InternalError
+        if run.reply is not None:
+            return run.reply
+        if turn.outcome is None or mode is Mode.DETACHED:
+            return run.record.task
+        return turn.outcome
+
+    async def stream(
+        self, request: SendMessageRequest, context: CallContext
+    ) -> tuple[Tap, Run | None]:
+        """Give a message to the agent; return a tap of its task, and the run if there is one.
+
+        The tap is the caller's to close.
+        """
+        with ExitStack() as undo:
+            tap = self._open_tap(request, undo)
+            accepted = await self._accept(request, context, Mode.STREAMING, tap)
+            if accepted.turn is not None:
+                await accepted.turn.begun.wait()
+            if accepted.run is not None and accepted.run.failure is not None:
+                raise InternalError
+            if isinstance(accepted.outcome, Message):
+                raise UnsupportedOperationError(_GONE)
+            if tap is None or accepted.outcome.id != tap.task_id:
+                # A task that was there before: a repeat, or the answer to a question.
+                undo.close()
+                tap = self._subscriptions.open(accepted.outcome.id)
+                undo.callback(tap.close)
+                if await self._store.attach(accepted.outcome.id, tap) is None:
+                    raise UnsupportedOperationError(_GONE)
+            undo.pop_all()
+        return tap, accepted.run
+
+    def _open_tap(self, request: SendMessageRequest, undo: ExitStack) -> Tap | None:
+        if request.message.task_id:
+            return None
+        tap = self._subscriptions.open(self._engine.records.new_id())
+        undo.callback(tap.close)
+        return tap
+
+    async def _accept(
+        self, request: SendMessageRequest, context: CallContext, mode: Mode, tap: Tap | None
+    ) -> _Accepted:
+        configuration = request.configuration
+        if configuration and configuration.task_push_notification_config is not None:
+            raise PushNotificationNotSupportedError
+        repeated = await self._repeated(request, context)
+        if repeated is not None:
+            return repeated
+        if request.message.task_id:
+            return await self._continue(request, context, mode)
+        return await self._begin(request, context, mode, tap)
+
+    # --- repeats --------------------------------------------------------------------------------
+
+    def _key(self, request: SendMessageRequest, context: CallContext) -> str:
+        if context.idempotency_key:
+            return f"key:{context.idempotency_key}"
+        return f"id:{request.message.message_id}" if self._dedup_message_ids else ""
+
+    async def _repeated(
+        self, request: SendMessageRequest, context: CallContext
+    ) -> _Accepted | None:
+        key, identity = self._key(request, context), context.caller.identity
+        if len(key) > MAX_KEY:
+            raise _invalid("Idempotency-Key", f"must be at most {MAX_KEY} characters")
+        known = self._dedup.look_up(identity, key, context.payload_digest, trio.current_time())
+        if isinstance(known, Conflict):
+            raise _invalid("Idempotency-Key", "was used for another message")
+        if not isinstance(known, Known):
+            return None
+        run = self._engine.live(known.task_id)
+        if run is not None:
+            return _Accepted(outcome=run.record.task, run=run, turn=run.turn)
+        record = await self._store.get(known.task_id)
+        outcome = known.reply if record is None else record.task
+        if outcome is None:
+            self._dedup.forget(identity, key)
+            return None
+        return _Accepted(outcome=outcome)
+
+    def _remember(self, request: SendMessageRequest, context: CallContext, task_id: str) -> Known:
+        key = self._key(request, context)
+        now = trio.current_time()
+        identity = context.caller.identity
+        return self._dedup.remember(identity, key, context.payload_digest, task_id, now)
+
+    # --- new tasks ------------------------------------------------------------------------------
+
+    async def _begin(
+        self, send: SendMessageRequest, context: CallContext, mode: Mode, tap: Tap | None
+    ) -> _Accepted:
+        records = self._engine.records
+        task_id = records.new_id() if tap is None else tap.task_id
+        # From here to ``start`` nothing is awaited: a slot that was taken has its run.
+        lease = self._engine.take_slot()
+        request = _request(send, context, mode)
+        record = records.first(request, context.dialect, task_id)
+        request = attrs.evolve(request, message=record.task.history[0])
+        refusal = self._guard(request.message, context)
+        known = self._remember(send, context, task_id)
+        if refusal:
+            lease.give_back()
+            return _Accepted(outcome=await records.reject(record, refusal, tap))
+        request = attrs.evolve(request, on_reply=known.answered_with)
+        run = self._engine.start(record, request, lease, tap)
+        return _Accepted(outcome=record.task, run=run, turn=run.turn)
+
+    # --- tasks that exist -----------------------------------------------------------------------
+
+    async def _continue(
+        self, send: SendMessageRequest, context: CallContext, mode: Mode
+    ) -> _Accepted:
+        record = await owned(self._store, self._engine, send.message.task_id, context)
+        task = record.task
+        if send.message.context_id not in ("", task.context_id):
+            raise _invalid("message.contextId", "is not the context of this task")
+        if record.state.is_terminal:
+            raise UnsupportedOperationError("The task has ended; send a new message instead")
+        message = attrs.evolve(send.message, context_id=task.context_id)
+        request = attrs.evolve(_request(send, context, mode), message=message)
+        run = self._engine.live(task.id)
+        if run is None:
+            return self._resume(record, request, send, context)
+        self._refuse_loop(message, context)
+        turn = await self._engine.deliver(run, request)
+        self._remember(send, context, task.id)
+        return _Accepted(outcome=task, run=run, turn=turn)
+
+    def _resume(
+        self,
+        record: TaskRecord,
+        request: Request,
+        send: SendMessageRequest,
+        context: CallContext,
+    ) -> _Accepted:
+        """Start a run on a task that was left waiting, as after a restart."""
+        if not record.state.is_interrupted:
+            raise UnsupportedOperationError("The task is busy elsewhere")
+        lease = self._engine.take_slot()
+        try:
+            self._refuse_loop(request.message, context)
+        except UnsupportedOperationError:
+            lease.give_back()
+            raise
+        run = self._engine.start(record, request, lease, None)
+        self._remember(send, context, record.task.id)
+        return _Accepted(outcome=record.task, run=run, turn=run.turn)
+
+    def _refuse_loop(self, message: Message, context: CallContext) -> None:
+        refusal = self._guard(message, context)
+        if refusal:
+            raise UnsupportedOperationError(refusal)
+
+    async def _settled(self, run: Run, turn: Turn) -> None:
+        """Wait until a turn settles; an agent that shields itself cannot keep its caller."""
+        while not turn.settled.is_set():
+            with trio.move_on_at(self._engine.patience(run)):
+                await turn.settled.wait()
+            self._engine.live(run.id)
+            if run.forced is not None and not turn.settled.is_set():
+                await run.over.wait()
+                return
+
+
+def _request(send: SendMessageRequest, context: CallContext, mode: Mode) -> Request:
+    configuration = send.configuration or SendMessageConfiguration()
+    return Request(
+        message=send.message,
+        caller=context.caller,
+        mode=mode,
+        metadata=send.metadata,
+        accepted_output_modes=configuration.accepted_output_modes,
+        extensions=context.extensions,
+    )
+
+
+def _invalid(field: str, description: str) -> InvalidParamsError:
+    return InvalidParamsError(violations=(FieldViolation(field=field, description=description),))
