@@ -28,6 +28,7 @@ _URL_SAFE: Final = str.maketrans("-_", "+/")
 _TIMESTAMP: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-]\d\d:\d\d))", re.ASCII
 )
+_ENUM_PREFIX: Final = re.compile("^(TASK_STATE|ROLE)_")
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
@@ -166,10 +167,14 @@ def enum_reader(kind: type[Enum], *, strict: bool) -> Reader:
     """Return a reader of enum names and numbers.
 
     A name that is not known is a violation in a request, and "unspecified" (the first member) in
-    an answer, which a newer peer may have written.
+    an answer, which a newer peer may have written. Answers may also use v0.3's spellings.
     """
     members = list(kind)
     by_spelling: dict[object, Enum] = {member.value: member for member in members}
+    if not strict:
+        for member in members:
+            short = _ENUM_PREFIX.sub("", member.value).lower()
+            by_spelling |= {short: member, short.replace("_", "-"): member}
     names = ", ".join(str(member.value) for member in members[1:])
 
     def read(value: Any, _: Any) -> Enum:
