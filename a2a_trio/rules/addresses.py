@@ -104,11 +104,12 @@ def parse_origin(value: str) -> Origin | None:
 
 
 def parse_address(value: str) -> Address | None:
-    """Parse an address literal without brackets; a zone identifier is dropped."""
+    """Parse an address literal without brackets; the zone of an IPv6 address is dropped."""
     try:
-        return ip_address(value.partition("%")[0])
+        address = ip_address(value)
     except ValueError:
         return None
+    return address if isinstance(address, IPv4Address) else IPv6Address(int(address))
 
 
 def parse_network(value: str) -> Network:
@@ -296,8 +297,8 @@ ALLOWED_ZONES: Final[Mapping[Policy, frozenset[Zone]]] = {
 }
 
 _METADATA_NAMES: Final = frozenset(
-    {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
-)  # fmt: skip
+    {"metadata.google.internal", "metadata.goog", "instance-data.ec2.internal"}
+)
 _METADATA: Final = frozenset(
     ip_address(text)
     for text in (
