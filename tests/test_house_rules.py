@@ -151,24 +151,28 @@ def promise(annotation: ast.expr | None) -> str:
     return "mutable" if name_of(inner) in MUTABLE_TYPES else "read-only"
 
 
+def is_container(value: ast.expr) -> bool:
+    """Whether a value is a list, a dict, a set or one of their kind, made here."""
+    displays = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
+    return isinstance(value, displays | ast.GeneratorExp) or (
+        isinstance(value, ast.Call) and name_of(value.func) in MUTABLE_TYPES
+    )
+
+
 def is_mutable(value: ast.expr, declared: str, *, is_final: bool) -> bool:
     """Whether a value bound at module level can be changed by whoever gets hold of it."""
-    if declared == "mutable":
-        return True
+    if is_container(value):
+        return declared != "read-only"
     match value:
-        case ast.List() | ast.Dict() | ast.Set() | ast.ListComp() | ast.DictComp() | ast.SetComp():
-            return declared != "read-only"
-        case ast.Call(func=maker) if name_of(maker) in MUTABLE_TYPES:
-            return declared != "read-only"
         case ast.Call(func=maker):
-            return not is_final and name_of(maker) not in IMMUTABLE_MAKERS
+            is_made = not is_final and name_of(maker) not in IMMUTABLE_MAKERS
+            return is_made or declared == "mutable"
         case ast.Tuple(elts=parts):
             # A tuple of lists is no better than a list.
             return any(is_mutable(part, declared, is_final=is_final) for part in parts)
         case ast.IfExp(body=one, orelse=other):
             return any(is_mutable(part, declared, is_final=is_final) for part in (one, other))
-        case _:
-            return isinstance(value, ast.GeneratorExp)
+    return declared == "mutable"
 
 
 def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
