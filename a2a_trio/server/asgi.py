@@ -17,7 +17,7 @@ import trio
 from a2a_trio.errors import InvalidRequestError, PayloadTooLargeError
 from a2a_trio.server import answers
 from a2a_trio.server.endpoint import Endpoint
-from a2a_trio.server.http import EventStream, Headers, HttpRequest, HttpResponse
+from a2a_trio.server.http import ON_DISCONNECT, EventStream, Headers, HttpRequest, HttpResponse
 
 __all__ = ["AsgiApp", "Receive", "Scope", "Send"]
 
@@ -32,9 +32,6 @@ DISCARD_BYTES: Final = 16 * 1024 * 1024
 """How much of a body that nobody wants is read, so that its sender gets to see the answer."""
 DISCARD_TIMEOUT: Final = 2.0
 """Seconds for that."""
-
-ON_DISCONNECT: Final = "a2a_trio.on_disconnect"
-"""Extension of our own listener: a function that takes a callback for the caller's leaving."""
 
 _BODILESS: Final = frozenset({204, 304})
 _VERSIONS: Final = frozenset({"1.0", "1.1", "2", "3"})
@@ -92,7 +89,7 @@ class AsgiApp:
                 started = True
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
-        except Exception:
+        except Exception:  # noqa: BLE001 - the server is told, which is how a lifespan fails
             _log.exception("services failed", started=started)
             stage = "shutdown" if started else "startup"
             await send({"type": f"lifespan.{stage}.failed", "message": "services failed"})
@@ -145,7 +142,7 @@ class _Exchange:
         if register is not None:
             with trio.CancelScope() as scope:
                 self._leave = scope.cancel
-                register(scope.cancel)
+                register["call"](scope.cancel)
                 response = await self._produce(handle)
         else:
             async with trio.open_nursery() as nursery:

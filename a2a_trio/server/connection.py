@@ -13,6 +13,7 @@ instead of ``hypercorn.trio.TCPServer``, and why:
 """
 
 import math
+from collections.abc import Callable
 from typing import Final, final
 
 import h11
@@ -22,10 +23,13 @@ from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.protocol.events import Body, EndBody, Response
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import H11Protocol
+from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.trio.task_group import TaskGroup
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper, ConnectionState, H11SendableEvent
 from hypercorn.utils import parse_socket_addr
+
+from a2a_trio.server.http import ON_DISCONNECT
 
 __all__ = ["Connection"]
 
@@ -159,10 +163,11 @@ class Connection:
             with trio.CancelScope(shield=True):
                 try:
                     await self._stream.send_all(data)
-                    return
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
-                    pass
-        if self._protocol is not None:
+                    gone = True
+                else:
+                    gone = False
+        if gone and self._protocol is not None:
             await self._protocol.handle(Closed())
 
     async def _close(self) -> None:
@@ -189,7 +194,8 @@ class _Protocol(H11Protocol):
     """Hypercorn's HTTP/1.1 without upgrades, and with fewer sends."""
 
     _held = b""
-    _to_come: float = 0
+    _to_come = 0
+    _leave: Callable[[], None] | None = None
 
     async def stream_send(self, event: StreamEvent) -> None:
         """Hold the head of an answer of known length back until its body is there."""
@@ -216,8 +222,24 @@ class _Protocol(H11Protocol):
     async def _check_protocol(self, event: h11.Request) -> None:
         """Upgrade to nothing."""
 
+    async def _create_stream(self, request: h11.Request) -> None:
+        await super()._create_stream(request)
+        if isinstance(self.stream, HTTPStream):
+            # The application was spawned, but nothing has let it run yet.
+            self._leave = None
+            self.stream.scope["extensions"][ON_DISCONNECT] = {"call": self._on_disconnect}
 
-def _announced(response: Response) -> float:
+    def _on_disconnect(self, leave: Callable[[], None]) -> None:
+        self._leave = leave
+
+    async def _close_stream(self) -> None:
+        if self._leave is not None:
+            self._leave()
+            self._leave = None
+        await super()._close_stream()
+
+
+def _announced(response: Response) -> int:
     for name, value in response.headers:
         if name == b"content-length":
             return int(value)

@@ -15,7 +15,7 @@ import trio
 
 from a2a_trio.config.schema import Settings
 from a2a_trio.errors import InternalError
-from a2a_trio.rules.admission import Admission, Caller, Purpose, Refused, RequestFacts
+from a2a_trio.rules.admission import Admission, Purpose, Refused, RequestFacts
 from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.server import answers
 from a2a_trio.server.calls import Operations
@@ -113,7 +113,7 @@ class Endpoint:
         """
         try:
             return await self._route(request)
-        except Exception:
+        except Exception:  # noqa: BLE001 - the outermost place where a defect is answered
             _log.exception("request failed", method=request.method)
             return answers.failure(InternalError())
         except BaseExceptionGroup as group:
@@ -147,12 +147,12 @@ class Endpoint:
     async def _post(self, request: HttpRequest) -> HttpResponse:
         facts = _facts(request, Purpose.RPC)
         verdict = self._admission.admit(facts, self._now())
-        if isinstance(verdict, Caller):
-            response = await self._rpc.call(request, verdict)
-        elif isinstance(verdict, Refused):
+        if isinstance(verdict, Refused):
             response = self._refused(_RPC, verdict)
-        else:
+        elif verdict is None:
             raise AssertionError("admission lets nobody call anonymously")
+        else:
+            response = await self._rpc.call(request, verdict)
         return self._shared(response, facts)
 
     def _get(self, request: HttpRequest, path: str) -> HttpResponse:
@@ -203,8 +203,8 @@ class Endpoint:
         return answers.failure(refused.error, extra=refused.headers)
 
     def _shared(self, response: HttpResponse, facts: RequestFacts) -> HttpResponse:
-        """Let a script of an accepted origin read the answer."""
-        if not facts.origins:
+        """Let a script of an accepted origin read the answer, and caches tell origins apart."""
+        if not facts.origins and facts.purpose is Purpose.RPC:
             return response
         return attrs.evolve(response, headers=(*response.headers, *self._admission.cors(facts)))
 

@@ -13,6 +13,7 @@ import attrs
 from a2a_trio.errors import PayloadTooLargeError
 
 __all__ = [
+    "ON_DISCONNECT",
     "BodyReceiver",
     "EventStream",
     "Header",
@@ -27,6 +28,11 @@ Header: TypeAlias = tuple[str, str]
 
 BodyReceiver: TypeAlias = Callable[[int], Awaitable[bytes]]
 """Reads the whole request body; the argument is the greatest number of bytes allowed."""
+
+ON_DISCONNECT: Final = "a2a_trio.on_disconnect"
+"""Extension that our listener adds to ASGI HTTP scopes: ``{"call": register}``. What is given to
+``register`` is called, synchronously, when the client leaves or the request has ended, which
+spares an application the task that would wait for that."""
 
 
 @final

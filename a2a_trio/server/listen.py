@@ -4,7 +4,6 @@ import errno
 import logging
 import socket
 import ssl
-from functools import partial
 from typing import Final, final
 
 import trio
@@ -136,7 +135,10 @@ async def serve_http(
     try:
         async with listener, trio.open_nursery() as handlers:
             try:
-                await _accept(server, listener, handlers, shutdown, task_status)
+                handlers.start_soon(server.accept, listener, handlers)
+                task_status.started()
+                await shutdown.wait()
+                server.stop_accepting()
                 await listener.aclose()
                 await server.drain(graceful)
             finally:
@@ -144,22 +146,6 @@ async def serve_http(
                 server.abort()
     except BaseExceptionGroup as group:
         raise _only(group) from None
-
-
-async def _accept(
-    server: "_Server",
-    listener: trio.SocketListener,
-    handlers: trio.Nursery,
-    shutdown: trio.Event,
-    task_status: trio.TaskStatus[None],
-) -> None:
-    """Accept connections until told to stop."""
-    serve = partial(trio.serve_listeners, server.handle, [listener], handler_nursery=handlers)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(serve)
-        task_status.started()
-        await shutdown.wait()
-        nursery.cancel_scope.cancel()
 
 
 @final
@@ -173,8 +159,18 @@ class _Server:
         self._context: Final = WorkerContext(None)
         self._connections: Final[set[Connection]] = set()
         self._empty = trio.Event()
+        self._accepting: Final = trio.CancelScope()
 
-    async def handle(self, stream: trio.SocketStream) -> None:
+    async def accept(self, listener: trio.SocketListener, handlers: trio.Nursery) -> None:
+        """Accept connections; each is a child of ``handlers``."""
+        with self._accepting:
+            await trio.serve_listeners(self._handle, [listener], handler_nursery=handlers)
+
+    def stop_accepting(self) -> None:
+        """Leave further connections to whoever else listens."""
+        self._accepting.cancel()
+
+    async def _handle(self, stream: trio.SocketStream) -> None:
         """Serve one connection; an exception of it never reaches the others."""
         if len(self._connections) >= MAX_CONNECTIONS:
             await trio.aclose_forcefully(stream)
@@ -188,7 +184,7 @@ class _Server:
         self._connections.add(connection)
         try:
             await connection.run()
-        except Exception:
+        except Exception:  # noqa: BLE001 - one connection's defect is logged and ends there
             _log.exception("connection failed")
         finally:
             self._connections.discard(connection)

@@ -10,7 +10,6 @@ import trio
 
 from a2a_trio.config.schema import Settings
 from a2a_trio.errors import (
-    DecodeError,
     ExtensionSupportRequiredError,
     FieldViolation,
     InternalError,
@@ -99,8 +98,7 @@ class Rpc:
         except ProtocolError as error:
             trace.end(error)
             return call.failure(error)
-        except Exception:
-            # The one place where a defect of ours ends: logged once, and the peer learns nothing.
+        except Exception:  # noqa: BLE001 - where a defect ends: logged once, the peer learns nothing
             _log.exception("call failed", method=trace.method)
             defect = InternalError()
             trace.end(defect)
@@ -125,9 +123,11 @@ class Rpc:
         if isinstance(result, _Stream):
             return self._stream(call, result.source, context)
         call.trace.result(result)
-        body = jsonrpc.success(
-            call.request_id, dialects.encode_result(method, call.dialect, result)
+        wants_artifacts = isinstance(params, ListTasksRequest) and bool(params.include_artifacts)
+        value = dialects.encode_result(
+            method, call.dialect, result, include_artifacts=wants_artifacts
         )
+        body = jsonrpc.success(call.request_id, value)
         call.answered = True
         call.trace.end()
         return answers.success(body, call.service)
@@ -171,10 +171,7 @@ class Rpc:
         wanted = (*headers.list_of(EXTENSIONS_HEADER), *headers.list_of(f"x-{EXTENSIONS_HEADER}"))
         activated = tuple(u for u in dict.fromkeys(wanted) if u in self._cards.extensions)
         call.service = answers.service_headers(call.dialect, activated)
-        try:
-            params = dialects.decode_params(method, call.dialect, request.params)
-        except DecodeError as error:
-            raise InvalidParamsError(violations=error.violations) from None
+        params = dialects.decode_params(method, call.dialect, request.params)
         key = _idempotency_key(headers.get(IDEMPOTENCY_HEADER))
         needs_digest = isinstance(params, SendMessageRequest) and (key or self._digest_always)
         context = CallContext(

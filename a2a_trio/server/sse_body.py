@@ -73,7 +73,7 @@ class SseBody:
                 return self._frame(published)
         except ProtocolError as error:
             return self._failure(error)
-        except Exception:
+        except Exception:  # noqa: BLE001 - logged, and told as the stream's last frame
             _log.exception("stream failed")
             return self._failure(InternalError())
         self._last = True
