@@ -26,7 +26,7 @@ class TokenTable:
 
     Raises:
         ValueError: a name or token is empty (an empty token would admit everybody), or a name
-            begins with ``RESERVED_PREFIX``.
+            begins with ``RESERVED_PREFIX``; a token is no text.
     """
 
     def __init__(self, named: Iterable[tuple[str, str]], shared: Iterable[str]) -> None:
@@ -35,7 +35,7 @@ class TokenTable:
         shared = tuple(shared)
         if not all(shared):
             raise ValueError("a token must not be empty")
-        self._shared: _Entries = tuple((_digest(token.encode()), "") for token in shared)
+        self._shared: _Entries = tuple((_digest(_bytes(token)), "") for token in shared)
         self.names = frozenset(name.casefold() for _, name in self._named)
         """Every configured or minted name, case folded."""
 
@@ -72,8 +72,16 @@ def _entries(pairs: Iterable[tuple[str, str]]) -> _Entries:
             raise ValueError("the name of a token and the token must not be empty")
         if name.startswith(RESERVED_PREFIX):
             raise ValueError(f"a name must not begin with {RESERVED_PREFIX}: {name!r}")
-        entries.append((_digest(token.encode()), name))
+        entries.append((_digest(_bytes(token)), name))
     return tuple(entries)
+
+
+def _bytes(token: str) -> bytes:
+    """Return a configured token as it comes on the wire; the environment may not be UTF-8."""
+    try:
+        return token.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise ValueError("a token must be text without lone surrogates") from None
 
 
 def _digest(token: bytes) -> bytes:
