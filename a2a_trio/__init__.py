@@ -1,1 +1,243 @@
-"""A Trio structured-concurrency peer for the Agent2Agent (A2A) protocol."""
+"""A Trio structured-concurrency peer for the Agent2Agent (A2A) protocol v1.0.
+
+Names are loaded when they are first used, so importing the package costs next to nothing and a
+program that only calls agents never loads a server.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from a2a_trio._version import __version__
+
+if TYPE_CHECKING:
+    from a2a_trio.agents.contract import (
+        Agent as Agent,
+    )
+    from a2a_trio.agents.contract import (
+        InputRequired as InputRequired,
+    )
+    from a2a_trio.agents.contract import (
+        TaskContext as TaskContext,
+    )
+    from a2a_trio.agents.echo import echo as echo
+    from a2a_trio.client.client import Client as Client
+    from a2a_trio.client.client import open_client as open_client
+    from a2a_trio.client.options import ClientOptions as ClientOptions
+    from a2a_trio.client.reply import Reply as Reply
+    from a2a_trio.config.schema import Settings as Settings
+    from a2a_trio.config.server_schema import ServerSettings as ServerSettings
+    from a2a_trio.errors import (
+        A2AError as A2AError,
+    )
+    from a2a_trio.errors import (
+        ContentTypeNotSupportedError as ContentTypeNotSupportedError,
+    )
+    from a2a_trio.errors import (
+        DecodeError as DecodeError,
+    )
+    from a2a_trio.errors import (
+        InvalidParamsError as InvalidParamsError,
+    )
+    from a2a_trio.errors import (
+        InvalidTransitionError as InvalidTransitionError,
+    )
+    from a2a_trio.errors import (
+        PeerError as PeerError,
+    )
+    from a2a_trio.errors import (
+        PeerProtocolError as PeerProtocolError,
+    )
+    from a2a_trio.errors import (
+        PeerTimeoutError as PeerTimeoutError,
+    )
+    from a2a_trio.errors import (
+        PeerUnreachableError as PeerUnreachableError,
+    )
+    from a2a_trio.errors import (
+        ProtocolError as ProtocolError,
+    )
+    from a2a_trio.errors import (
+        RateLimitedError as RateLimitedError,
+    )
+    from a2a_trio.errors import (
+        RemoteError as RemoteError,
+    )
+    from a2a_trio.errors import (
+        ServerBusyError as ServerBusyError,
+    )
+    from a2a_trio.errors import (
+        SettingsError as SettingsError,
+    )
+    from a2a_trio.errors import (
+        TaskNotCancelableError as TaskNotCancelableError,
+    )
+    from a2a_trio.errors import (
+        TaskNotFoundError as TaskNotFoundError,
+    )
+    from a2a_trio.errors import (
+        UnauthorizedError as UnauthorizedError,
+    )
+    from a2a_trio.errors import (
+        UnsupportedOperationError as UnsupportedOperationError,
+    )
+    from a2a_trio.errors import (
+        VersionNotSupportedError as VersionNotSupportedError,
+    )
+    from a2a_trio.peer.peer import Peer as Peer
+    from a2a_trio.peer.peer import open_peer as open_peer
+    from a2a_trio.peer.serving import (
+        Server as Server,
+    )
+    from a2a_trio.peer.serving import (
+        create_app as create_app,
+    )
+    from a2a_trio.peer.serving import (
+        open_server as open_server,
+    )
+    from a2a_trio.peer.serving import (
+        serve as serve,
+    )
+    from a2a_trio.wire.agent_card import AgentCard as AgentCard
+    from a2a_trio.wire.agent_card import AgentSkill as AgentSkill
+    from a2a_trio.wire.model import (
+        Artifact as Artifact,
+    )
+    from a2a_trio.wire.model import (
+        Message as Message,
+    )
+    from a2a_trio.wire.model import (
+        Part as Part,
+    )
+    from a2a_trio.wire.model import (
+        Role as Role,
+    )
+    from a2a_trio.wire.model import (
+        StreamEvent as StreamEvent,
+    )
+    from a2a_trio.wire.model import (
+        Task as Task,
+    )
+    from a2a_trio.wire.model import (
+        TaskArtifactUpdateEvent as TaskArtifactUpdateEvent,
+    )
+    from a2a_trio.wire.model import (
+        TaskState as TaskState,
+    )
+    from a2a_trio.wire.model import (
+        TaskStatus as TaskStatus,
+    )
+    from a2a_trio.wire.model import (
+        TaskStatusUpdateEvent as TaskStatusUpdateEvent,
+    )
+
+_MODULES: Final = {
+    "agents.contract": ("Agent", "InputRequired", "TaskContext"),
+    "agents.echo": ("echo",),
+    "client.client": ("Client", "open_client"),
+    "client.options": ("ClientOptions",),
+    "client.reply": ("Reply",),
+    "config.schema": ("Settings",),
+    "config.server_schema": ("ServerSettings",),
+    "errors": (
+        "A2AError",
+        "ContentTypeNotSupportedError",
+        "DecodeError",
+        "InvalidParamsError",
+        "InvalidTransitionError",
+        "PeerError",
+        "PeerProtocolError",
+        "PeerTimeoutError",
+        "PeerUnreachableError",
+        "ProtocolError",
+        "RateLimitedError",
+        "RemoteError",
+        "ServerBusyError",
+        "SettingsError",
+        "TaskNotCancelableError",
+        "TaskNotFoundError",
+        "UnauthorizedError",
+        "UnsupportedOperationError",
+        "VersionNotSupportedError",
+    ),
+    "peer.peer": ("Peer", "open_peer"),
+    "peer.serving": ("Server", "create_app", "open_server", "serve"),
+    "wire.agent_card": ("AgentCard", "AgentSkill"),
+    "wire.model": (
+        "Artifact",
+        "Message",
+        "Part",
+        "Role",
+        "StreamEvent",
+        "Task",
+        "TaskArtifactUpdateEvent",
+        "TaskState",
+        "TaskStatus",
+        "TaskStatusUpdateEvent",
+    ),
+}
+_HOME: Final = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "A2AError",
+    "Agent",
+    "AgentCard",
+    "AgentSkill",
+    "Artifact",
+    "Client",
+    "ClientOptions",
+    "ContentTypeNotSupportedError",
+    "DecodeError",
+    "InputRequired",
+    "InvalidParamsError",
+    "InvalidTransitionError",
+    "Message",
+    "Part",
+    "Peer",
+    "PeerError",
+    "PeerProtocolError",
+    "PeerTimeoutError",
+    "PeerUnreachableError",
+    "ProtocolError",
+    "RateLimitedError",
+    "RemoteError",
+    "Reply",
+    "Role",
+    "Server",
+    "ServerBusyError",
+    "ServerSettings",
+    "Settings",
+    "SettingsError",
+    "StreamEvent",
+    "Task",
+    "TaskArtifactUpdateEvent",
+    "TaskContext",
+    "TaskNotCancelableError",
+    "TaskNotFoundError",
+    "TaskState",
+    "TaskStatus",
+    "TaskStatusUpdateEvent",
+    "UnauthorizedError",
+    "UnsupportedOperationError",
+    "VersionNotSupportedError",
+    "__version__",
+    "create_app",
+    "echo",
+    "open_client",
+    "open_peer",
+    "open_server",
+    "serve",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name on first use (PEP 562)."""
+    module = _HOME.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"a2a_trio.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""The composition root: the nursery tree of one peer."""

@@ -1,0 +1,84 @@
+"""A whole server in the test's own process: no socket, no thread, any clock.
+
+::
+
+    async with open_in_process(agent) as server:
+        async with server.client() as client:
+            reply = await client.send("hello")
+
+Everything is real but the network: admission, limits, dialects, runs and streams. Under
+``trio.testing.MockClock`` an hour's window passes in no time.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, final
+
+from a2a_trio.agents.contract import Agent
+from a2a_trio.config.schema import Settings
+from a2a_trio.peer.assembly import Assembly
+from a2a_trio.peer.plan import Address
+from a2a_trio.rules.audit import AuditEntry
+from a2a_trio.server.runs import RunEngine
+
+if TYPE_CHECKING:
+    from a2a_trio.client.client import Client
+    from a2a_trio.client.options import ClientOptions
+
+__all__ = ["InProcessServer", "open_in_process"]
+
+_PORT = 9910
+
+
+def _ignore(_entry: AuditEntry) -> None:
+    """Keep no audit log."""
+
+
+@final
+class InProcessServer:
+    """A running server without a socket; its address is that of ``url``."""
+
+    url = f"http://127.0.0.1:{_PORT}/"
+
+    def __init__(self, assembly: Assembly, engine: RunEngine) -> None:
+        self.assembly = assembly
+        self.engine = engine
+
+    def client(
+        self, *, token: str | None = None, options: "ClientOptions | None" = None
+    ) -> "AbstractAsyncContextManager[Client]":
+        """Return a client of this server; close it before the server."""
+        # Imported here since httpx is slow to load and not every test calls.
+        from a2a_trio.client.client import open_client  # noqa: PLC0415
+        from a2a_trio.client.options import ClientOptions  # noqa: PLC0415
+        from a2a_trio.testing.transport import EndpointTransport  # noqa: PLC0415
+
+        return open_client(
+            self.url,
+            token=token,
+            options=options or ClientOptions(),
+            transport=EndpointTransport(self.assembly.endpoint.handle),
+        )
+
+
+@asynccontextmanager
+async def open_in_process(
+    agent: Agent,
+    settings: Settings | None = None,
+    *,
+    audit: Callable[[AuditEntry], None] = _ignore,
+) -> AsyncIterator[InProcessServer]:
+    """Serve an agent inside this process for the length of a block.
+
+    Args:
+        agent: what to serve.
+        settings: all defaults if omitted.
+        audit: takes the audit entries.
+
+    **Resources**: runs that are alive when the block ends are ended, FAILED "server stopped".
+    """
+    assembly = Assembly(
+        agent, settings or Settings(), Address(host="127.0.0.1", port=_PORT), audit=audit
+    )
+    async with assembly.running() as engine:
+        yield InProcessServer(assembly, engine)
