@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from a2a_trio._version import __version__
 
 if TYPE_CHECKING:
+    from a2a_trio.agents.built_in import echo as echo
     from a2a_trio.agents.contract import (
         Agent as Agent,
     )
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from a2a_trio.agents.contract import (
         TaskContext as TaskContext,
     )
-    from a2a_trio.agents.echo import echo as echo
     from a2a_trio.client.client import Client as Client
     from a2a_trio.client.client import open_client as open_client
     from a2a_trio.client.options import ClientOptions as ClientOptions
@@ -132,7 +132,7 @@ if TYPE_CHECKING:
 
 _MODULES: Final = {
     "agents.contract": ("Agent", "InputRequired", "TaskContext"),
-    "agents.echo": ("echo",),
+    "agents.built_in": ("echo",),
     "client.client": ("Client", "open_client"),
     "client.options": ("ClientOptions",),
     "client.reply": ("Reply",),

@@ -6,8 +6,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, cast
 
+from a2a_trio.agents.built_in import echo
 from a2a_trio.agents.contract import Agent
-from a2a_trio.agents.echo import echo
 from a2a_trio.errors import SettingsError
 
 __all__ = ["BUILT_IN", "load_agent"]
