@@ -1,1 +1,1 @@
-"""Calling other agents."""
+"""Calls other agents: one client per peer, typed calls, streams that can be waited on and left."""

@@ -1,0 +1,105 @@
+"""Tells the audit hook of every call to a peer: once when it leaves, once how it ended."""
+
+from collections.abc import Callable
+from datetime import datetime
+from types import TracebackType
+from typing import Self, final
+
+import attrs
+import trio
+
+from a2a_trio.client.options import ClientOptions
+from a2a_trio.errors import A2AError
+from a2a_trio.rules.audit import AuditEntry, preview
+from a2a_trio.wire.jsonrpc import peer_text
+from a2a_trio.wire.methods import Operation, Result
+from a2a_trio.wire.model import Message, Task
+from a2a_trio.wire.requests import SendMessageResponse
+
+__all__ = ["AuditedCall", "Auditor"]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Auditor:
+    """Makes audited calls to one peer."""
+
+    options: ClientOptions
+    peer: str
+    """The peer's URL as configured."""
+    utc: Callable[[], datetime]
+
+    def call(
+        self, operation: Operation, *, task_id: str = "", context_id: str = "", text: str = ""
+    ) -> "AuditedCall":
+        """Return the record of one call; the call is made inside its context."""
+        entry = AuditEntry(
+            at=self.utc(),
+            direction="outbound",
+            phase="request",
+            identity=self.peer,
+            address=self.peer,
+            method=operation.value,
+            task_id=task_id,
+            context_id=context_id,
+            preview=preview(text, self.options.redact) if text else "",
+        )
+        return AuditedCall(self, entry)
+
+
+@final
+class AuditedCall:
+    """One call. Entering reports the request, leaving reports the outcome, an error too."""
+
+    def __init__(self, auditor: Auditor, entry: AuditEntry) -> None:
+        self._auditor = auditor
+        self._entry = entry
+        self._began = 0.0
+        self._state = ""
+        self._text = ""
+
+    def __enter__(self) -> Self:
+        self._began = trio.current_time()
+        self._auditor.options.audit(self._entry)
+        return self
+
+    def result(self, result: Result | Task | Message | None) -> None:
+        """Note what came back."""
+        payload = result.payload if isinstance(result, SendMessageResponse) else result
+        if isinstance(payload, Task):
+            self._state = payload.state.short
+            self._text = payload.text
+            self._entry = attrs.evolve(
+                self._entry,
+                task_id=payload.id or self._entry.task_id,
+                context_id=payload.context_id or self._entry.context_id,
+            )
+        elif isinstance(payload, Message):
+            self._text = payload.text
+            context_id = payload.context_id or self._entry.context_id
+            self._entry = attrs.evolve(self._entry, context_id=context_id)
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        options = self._auditor.options
+        options.audit(
+            attrs.evolve(
+                self._entry,
+                at=self._auditor.utc(),
+                phase="outcome",
+                state=self._state,
+                duration_ms=(trio.current_time() - self._began) * 1000,
+                preview=preview(self._text, options.redact) if self._text else "",
+                error="" if error is None else _describe(error),
+            )
+        )
+
+
+def _describe(error: BaseException) -> str:
+    """Name the error; only our own texts are known to be safe to keep."""
+    name = type(error).__name__
+    return f"{name}: {peer_text(str(error))}" if isinstance(error, A2AError) else name
