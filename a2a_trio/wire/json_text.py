@@ -121,7 +121,8 @@ def _writable(value: Any, depth: int) -> Any:
 
 
 def _encodable(text: str) -> str:
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    # UTF-16 has surrogates: pairs become characters, lone ones U+FFFD.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _int64_or_double(value: int) -> int | float | None:

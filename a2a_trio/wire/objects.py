@@ -17,7 +17,7 @@ def _names(kind: type[attrs.AttrsInstance]) -> tuple[str, ...]:
 
 
 # Classes of which exactly one member is set (proto ``oneof``).
-_ONEOFS: Final[Mapping[type, tuple[str, ...]]] = {
+ONEOFS: Final[Mapping[type, tuple[str, ...]]] = {
     model.Part: ("text", "raw", "url", "data"),
     model.StreamResponse: _names(model.StreamResponse),
     requests.SendMessageResponse: _names(requests.SendMessageResponse),
@@ -194,7 +194,7 @@ def _fill_unset(found: _Found, required: _Required, bad: Violations | None) -> V
 def _oneof_check(
     kind: type[attrs.AttrsInstance], *, strict: bool
 ) -> Callable[[_Found, Violations | None], Violations | None] | None:
-    members = _ONEOFS.get(kind)
+    members = ONEOFS.get(kind)
     if members is None:
         return None
     names = ", ".join(camel(member) for member in members)
