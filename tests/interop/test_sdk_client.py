@@ -153,10 +153,14 @@ def test_sees_how_a_task_ends(seen: Seen, text: str, end: str, said: str) -> Non
 
 
 def test_sees_a_direct_message(seen: Seen) -> None:
-    """An agent that answers a Message makes no task; its stream is that one message."""
+    """A Message answers a blocking send; a stream has shown a task, which ends with its words."""
     assert dig(seen, "send message", "message", "parts", 0, "text") == "echo: message"
     events = items(seen, "stream message")
-    assert kinds(events) == ["message"]
+    assert kinds(events)[0] == "task"
+    assert final_state(events) == "TASK_STATE_COMPLETED"
+    assert dig(events, -1, "statusUpdate", "status", "message", "parts", 0, "text") == (
+        "echo: message"
+    )
 
 
 def test_follows_and_cancels_a_detached_task(seen: Seen) -> None:

@@ -251,12 +251,9 @@ async def test_lists_all_pages(sdk_server: str) -> None:
         first = await client.send("one")
         for text in ("two", "three"):
             await client.send(text, context_id=first.context_id)
-        tasks = [
-            task
-            async for task in client.list_all(
-                context_id=first.context_id, page_size=1, include_artifacts=True
-            )
-        ]
+        tasks = await client.list_all(context_id=first.context_id, include_artifacts=True)
+        page = await client.list(context_id=first.context_id, page_size=2)
+    assert page.next_page_token
     assert [task.text for task in tasks] == ["echo: three", "echo: two", "echo: one"]
 
 
