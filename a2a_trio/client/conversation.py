@@ -10,7 +10,7 @@ from a2a_trio.errors import TaskNotFoundError
 from a2a_trio.wire.model import TaskState
 
 if TYPE_CHECKING:
-    from a2a_trio.client.client import Client
+    from a2a_trio.client.operations import Client
 
 __all__ = ["Conversation"]
 
