@@ -48,6 +48,15 @@ def test_idleness_forgives_and_asking_on_does_not() -> None:
     assert loop.record("a", "c", 56.0) == Turn(1, allowed=True), "46 was the last attempt"
 
 
+def test_a_busy_conversation_does_not_keep_an_idle_one_from_being_forgotten() -> None:
+    loop = AntiLoop(1, idle_ttl=10)
+    loop.record("a", "busy", 0.0)
+    loop.record("a", "idle", 1.0)
+    loop.record("a", "busy", 9.0)
+    assert loop.record("a", "idle", 11.0) == Turn(1, allowed=True)
+    assert len(loop) == 2
+
+
 def test_a_flood_of_contexts_forgives_nobody() -> None:
     loop = AntiLoop(1, max_contexts=50)
     loop.record("a", "c", 0.0)

@@ -50,10 +50,10 @@ def test_a_huge_text_of_nothing_but_secrets_is() -> None:
     """Where redaction leaves almost nothing, the end of the window could show a torn secret."""
     text = SECRET * 3_000
     assert len(text) > 100_000
-    assert "s" * 5 not in preview(text, lambda t: t.replace(SECRET, ""))
+    assert preview("x" + text, lambda t: t.replace(SECRET, "")) == "x"
 
 
-@given(st.integers(0, 70_000), st.integers(1, 400), st.integers(0, 2_000))
+@given(st.integers(0, 100), st.integers(1, 400), st.integers(0, 20) | st.integers(1_500, 1_600))
 def test_no_part_of_a_secret_is_shown(before: int, limit: int, secrets: int) -> None:
     text = "x" * before + SECRET * secrets
     cut = preview(text, lambda t: t.replace(SECRET, ""), limit)
