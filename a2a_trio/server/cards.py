@@ -17,7 +17,6 @@ from a2a_trio.server.http import Header, Headers, HttpResponse
 from a2a_trio.wire.agent_card import AgentCard
 from a2a_trio.wire.codec import dumps
 from a2a_trio.wire.dialects import encode_card
-from a2a_trio.wire.extensions import SESSION_EXTENSION
 from a2a_trio.wire.methods import Dialect
 from a2a_trio.wire.model import JsonValue
 
@@ -122,11 +121,9 @@ class Cards:
     def _encode(self, dialect: Dialect, *, anonymous: bool) -> _Rendered:
         card = self._public if anonymous else self._full
         if self._compat:
-            value = _merge(_old_card(card), encode_card(card, Dialect.V1))
-        elif dialect is Dialect.V1:
-            value = encode_card(card, Dialect.V1)
+            value = _merge(encode_card(card, Dialect.V03), encode_card(card, Dialect.V1))
         else:
-            value = _old_card(card)
+            value = encode_card(card, dialect)
         body = dumps(value)
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         differs = self._public != self._full
@@ -143,16 +140,6 @@ class Cards:
                 ("vary", vary),
             ),
         )
-
-
-def _old_card(card: AgentCard) -> JsonValue:
-    """Return the v0.3 spelling with the seed's top-level ``metadata`` map."""
-    value = encode_card(card, Dialect.V03)
-    if isinstance(value, dict) and "metadata" not in value:
-        for extension in card.capabilities.extensions:
-            if extension.uri == SESSION_EXTENSION and extension.params:
-                value["metadata"] = dict(extension.params)
-    return value
 
 
 def _merge(old: JsonValue, new: JsonValue) -> JsonValue:

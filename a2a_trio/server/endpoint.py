@@ -211,7 +211,7 @@ class Endpoint:
 
 def _normal(path: str) -> str:
     """Return a path without its one trailing slash; the root stays ``/``."""
-    return path[:-1] if len(path) > 1 and path.endswith("/") else path or "/"
+    return path[:-1] if len(path) > 2 and path.endswith("/") else path or "/"  # noqa: PLR2004 - "//" is another path than "/"
 
 
 def _facts(request: HttpRequest, purpose: Purpose) -> RequestFacts:
