@@ -4,10 +4,10 @@ import json
 import re
 import socket
 import struct
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 import attrs
 import pytest
@@ -128,10 +128,18 @@ class House:
 
     server: Server
     agent: GatedAgent
+    _streams: list[trio.SocketStream] = attrs.field(factory=list)
 
     async def caller(self) -> Caller:
-        """Open a connection."""
-        return Caller(await trio.open_tcp_stream("127.0.0.1", self.server.port), self.server.port)
+        """Open a connection; what a test leaves open is closed with the server."""
+        stream = await trio.open_tcp_stream("127.0.0.1", self.server.port)
+        self._streams.append(stream)
+        return Caller(stream, self.server.port)
+
+    def close(self) -> None:
+        """Close every connection of the callers."""
+        for stream in self._streams:
+            stream.socket.close()
 
     async def call(self, method: str, params: JsonValue) -> JsonValue:
         """Make one whole call on a connection of its own."""
@@ -195,19 +203,31 @@ def settings() -> Settings:
     )
 
 
+OpenHouse: TypeAlias = Callable[[], AbstractAsyncContextManager[House]]
+
+
 @asynccontextmanager
-async def open_house() -> AsyncIterator[House]:
-    """Run a server; on leaving it is cancelled."""
+async def _open_house() -> AsyncIterator[House]:
     agent = GatedAgent()
     with trio.fail_after(PATIENCE):
         async with trio.open_nursery() as nursery:
             server = await nursery.start(partial(serve, agent, settings()))
-            yield House(server, agent)
-            nursery.cancel_scope.cancel()
+            house = House(server, agent)
+            try:
+                yield house
+            finally:
+                nursery.cancel_scope.cancel()
+        house.close()
+
+
+@pytest.fixture
+def open_house() -> OpenHouse:
+    """``async with open_house() as house`` runs a server, which is cancelled in the end."""
+    return _open_house
 
 
 @pytest.fixture
 async def house() -> AsyncIterator[House]:
     """A server for one test."""
-    async with open_house() as opened:
+    async with _open_house() as opened:
         yield opened

@@ -41,7 +41,7 @@ async def check_that_the_task_ends(house: "House", context_id: str) -> None:
     got = await house.call("GetTask", {"id": task["id"]})
     assert isinstance(got, dict)
     assert "through" in json.dumps(got["artifacts"])
-    await house.until_gauges(slots_in_use=0, subscribers=0, streams_open=0)
+    await house.until_gauges(slots_used=0, subscribers=0, streams_open=0)
 
 
 async def test_dropping_a_blocking_send(house: "House", leave: Leave) -> None:
@@ -50,7 +50,7 @@ async def test_dropping_a_blocking_send(house: "House", leave: Leave) -> None:
     await caller.send("SendMessage", "c")
     await house.agent.run_of("c").wait()
     await leave(caller)
-    await house.until_gauges(slots_in_use=1, subscribers=0)
+    await house.until_gauges(slots_used=1, subscribers=0)
     await check_that_the_task_ends(house, "c")
 
 
@@ -60,7 +60,7 @@ async def test_dropping_a_stream_midway(house: "House", leave: Leave) -> None:
     await caller.send("SendStreamingMessage", "c")
     await caller.until(b"at the gate")
     await leave(caller)
-    await house.until_gauges(slots_in_use=1, subscribers=0, streams_open=0)
+    await house.until_gauges(slots_used=1, subscribers=0, streams_open=0)
     await check_that_the_task_ends(house, "c")
 
 
@@ -73,10 +73,10 @@ async def test_dropping_a_subscription(house: "House", leave: Leave) -> None:
     await second.request("SubscribeToTask", {"id": task["id"]})
     await second.until(b'"task"')
     await leave(second)
-    await house.until_gauges(slots_in_use=1, subscribers=1, streams_open=1)
+    await house.until_gauges(slots_used=1, subscribers=1, streams_open=1)
     house.agent.gate.set()
     await first.until(b"TASK_STATE_COMPLETED")
-    await house.until_gauges(slots_in_use=0, subscribers=0, streams_open=0)
+    await house.until_gauges(slots_used=0, subscribers=0, streams_open=0)
 
 
 async def test_dropping_before_the_first_byte(house: "House", leave: Leave) -> None:
@@ -90,7 +90,7 @@ async def test_dropping_before_the_first_byte(house: "House", leave: Leave) -> N
             await caller.send(method, f"{method}-{number}")
             await leave(caller)
     house.agent.gate.set()
-    await house.until_gauges(slots_in_use=0, subscribers=0, streams_open=0)
+    await house.until_gauges(slots_used=0, subscribers=0, streams_open=0)
     for number in range(20):
         for method in ("SendMessage", "SendStreamingMessage"):
             tasks = await house.tasks(f"{method}-{number}")
@@ -106,7 +106,7 @@ async def test_dropping_inside_a_request_body(house: "House") -> None:
         b'Content-Length: 1000\r\n\r\n{"jsonrpc":' % house.server.port
     )
     await stream.aclose()
-    await house.until_gauges(slots_in_use=0, subscribers=0, streams_open=0)
+    await house.until_gauges(slots_used=0, subscribers=0, streams_open=0)
 
 
 async def test_a_caller_that_stops_reading_is_cut(house: "House") -> None:
@@ -120,7 +120,7 @@ async def test_a_caller_that_stops_reading_is_cut(house: "House") -> None:
     house.agent.gate.set()
     assert "TASK_STATE_COMPLETED" in json.dumps(await reader.answer())
     await stuck.close()
-    await house.until_gauges(slots_in_use=0, subscribers=0, streams_open=0)
+    await house.until_gauges(slots_used=0, subscribers=0, streams_open=0)
 
 
 def open_files() -> int:
@@ -165,7 +165,7 @@ async def read_to_the_end(house: "House", context_id: str) -> None:
 async def test_many_runs_leave_nothing_behind(house: "House") -> None:
     """Two hundred runs at once, cancelled, dropped, reset and read to the end."""
     await house.call("ListTasks", {})  # whatever is opened once, is open now
-    await house.until_gauges(slots_in_use=0)
+    await house.until_gauges(slots_used=0)
     files, living = open_files(), trio.lowlevel.current_statistics().tasks_living
     kinds = dict(enumerate((cancelled, dropped, reset_midway, read_to_the_end) * (MANY // 4)))
     async with trio.open_nursery() as nursery:
@@ -175,7 +175,7 @@ async def test_many_runs_leave_nothing_behind(house: "House") -> None:
             if kind in {reset_midway, read_to_the_end}:
                 await house.agent.run_of(f"c{number}").wait()
         house.agent.gate.set()
-    await house.until_gauges(slots_in_use=0, subscribers=0, streams_open=0)
+    await house.until_gauges(slots_used=0, subscribers=0, streams_open=0)
     for number in kinds:
         for task in await house.tasks(f"c{number}"):
             assert re.search("COMPLETED|CANCELED", json.dumps(task["status"])), task
