@@ -313,6 +313,13 @@ def test_the_shared_token_leaves_the_address() -> None:
     assert caller(admission(SECURED).admit(facts, 0)).identity == "ip:10.0.0.5"
 
 
+def test_a_shared_token_alone_is_enough_to_need_one() -> None:
+    judge = admission(AdmissionPolicy(shared_tokens=("shared-token",)))
+    assert status(judge.admit(CALL, 0)) == 401
+    facts = attrs.evolve(CALL, authorizations=("Bearer shared-token",))
+    assert status(judge.admit(facts, 0)) == 200
+
+
 @pytest.mark.parametrize(
     "authorizations",
     [

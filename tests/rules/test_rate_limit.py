@@ -30,6 +30,16 @@ def test_a_hit_exactly_one_window_old_has_left() -> None:
     assert limiter.hit("a", 60.0) == Allowed()
 
 
+def test_a_difference_that_rounds_down_does_not_make_the_repeat_too_early() -> None:
+    first, now = 0.06482922690038184, 2.999597811382859
+    assert now + (first + 60 - now) < first + 60, "floats do this"
+    limiter = RateLimiter(1)
+    limiter.hit("a", first)
+    verdict = limiter.hit("a", now)
+    assert isinstance(verdict, Limited)
+    assert limiter.hit("a", now + verdict.retry_after) == Allowed()
+
+
 def test_refused_hits_are_not_recorded() -> None:
     """Knocking does not keep the door shut."""
     limiter = RateLimiter(1)
