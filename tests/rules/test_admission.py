@@ -254,6 +254,11 @@ def test_the_address_names_the_caller() -> None:
         assert who.provenance is Provenance.ADDRESS
 
 
+def test_a_socket_that_names_no_address_is_one_unknown_caller() -> None:
+    facts = attrs.evolve(CALL, authorizations=("Bearer shared-token",), client="a.example:1")
+    assert caller(admission(SECURED).admit(facts, 0)).identity == "ip:unknown"
+
+
 def test_forwarded_headers_count_only_from_a_trusted_proxy() -> None:
     policy = attrs.evolve(SECURED, trusted_proxies=("10.0.0.0/24", "192.168.7.7"))
     judge = admission(policy)
