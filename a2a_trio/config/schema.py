@@ -31,6 +31,14 @@ from a2a_trio.config.fields import (
 from a2a_trio.config.server_schema import ServerSettings
 
 URL_PATTERN: Final = r"https?://[!-~]{1,2000}"
+ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {"discovery.mdnsEnabled": "discovery.mdns.enabled"}
+)
+"""Older spellings of keys."""
+SINGLE_GATEWAY_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {"enabled": "A2A_GATEWAY_ENABLED", "url": "A2A_GATEWAY_URL", "token": "A2A_GATEWAY_TOKEN"}
+)
+"""Environment variables of ``discovery.gateway``; ``discovery.gateways`` has none."""
 LEAST_SECRET: Final = 8
 """Secrets shorter than this are not searched for in outgoing text: they would hit ordinary words."""
 

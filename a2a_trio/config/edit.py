@@ -1,0 +1,146 @@
+"""Show every setting with its source; get, set or unset one in a settings file."""
+
+import json
+from pathlib import Path
+from typing import final
+
+import attrs
+
+from a2a_trio.config.fields import Kind
+from a2a_trio.config.files import read_root, read_text, rewrite
+from a2a_trio.config.jsonc import JsoncError, parse, put, remove
+from a2a_trio.config.load import LoadedSettings
+from a2a_trio.config.sources import DEFAULT, nearest
+from a2a_trio.config.table import Key, split_key, values_of
+from a2a_trio.config.values import BadValueError, from_json, from_text, mask, shown, to_json
+from a2a_trio.errors import SettingsError
+from a2a_trio.wire.model import JsonValue
+
+__all__ = ["Explained", "explain", "get_value", "set_value", "unset_value"]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Explained:
+    """One setting in force."""
+
+    key: str
+    value: JsonValue
+    """Secrets are masked."""
+    source: str
+    """A file, a variable, the command line or ``default``."""
+    doc: str
+
+
+def explain(loaded: LoadedSettings) -> tuple[Explained, ...]:
+    """Return every setting in force with its source; entries of maps one by one."""
+    return tuple(
+        Explained(
+            key=(name := ".".join(path)),
+            value=mask(declaration, value),
+            source=loaded.sources.get(name, DEFAULT),
+            doc=declaration.doc,
+        )
+        for path, declaration, value in values_of(loaded.settings)
+    )
+
+
+def get_value(path: Path, key: str) -> JsonValue:
+    """Return what a settings file says about a key, as it stands there; None if nothing.
+
+    A secret is returned too: mask it before it is shown to anybody but the owner.
+
+    Raises:
+        SettingsError: there is no such setting, or the file cannot be used.
+    """
+    names, _ = _known(key)
+    found = read_text(path)
+    if found is None:
+        return None
+    node, _ = read_root(path, found.text)
+    value: JsonValue = None if node is None else node.value
+    for name in ("a2a", *names):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def set_value(path: Path, key: str, value: object) -> None:
+    """Set a key in a settings file and keep everything else in it, comments included.
+
+    Args:
+        path: the file; it and its folder are made if they do not exist.
+        key: dotted, e.g. ``server.port``, ``peers.alice.url`` or ``server.peerTokens.alice``.
+        value: JSON, or the text of a command line: ``"9911"`` sets a number where one is due.
+
+    Raises:
+        SettingsError: there is no such setting, the value does not fit, or the file cannot be used;
+            the file is as it was.
+    """
+    names, known = _known(key)
+    written = _fitting(names, known, key, value)
+
+    def change(text: str) -> str:
+        read_root(path, text)
+        try:
+            after = put(text, ("a2a", *names), written)
+            _ = parse(after)
+        except JsoncError as error:
+            raise SettingsError(f"{path}: {error}") from None
+        return after
+
+    rewrite(path, change)
+
+
+def unset_value(path: Path, key: str) -> bool:
+    """Remove a key from a settings file; return whether it was there.
+
+    Raises:
+        SettingsError: there is no such setting, or the file cannot be used; the file is as it was.
+    """
+    names, _ = _known(key)
+    if get_value(path, key) is None:
+        return False
+
+    def change(text: str) -> str:
+        try:
+            after = remove(text, ("a2a", *names))
+            _ = parse(after)
+        except JsoncError as error:
+            raise SettingsError(f"{path}: {error}") from None
+        return after
+
+    rewrite(path, change)
+    return True
+
+
+def _known(key: str) -> tuple[tuple[str, ...], Key]:
+    found = split_key(key)
+    if found is None:
+        near = nearest(key.rpartition(".")[2])
+        hint = f'; did you mean "{near}"?' if near else ""
+        name = "".join(c if c.isprintable() else "?" for c in key[:100])
+        raise SettingsError(f"there is no setting {name}{hint}")
+    return found
+
+
+def _fitting(names: tuple[str, ...], known: Key, key: str, value: object) -> JsonValue:
+    """Check a value and return the JSON to write."""
+    told = known.declaration
+    entry = names[len(known.path) :]
+    try:
+        if isinstance(value, str) and not entry and told.kind is not Kind.SKILLS:
+            return to_json(from_text(told, value))
+        # An entry of peerTokens is one token; a list of skills comes as JSON.
+        text = json.dumps(value) if entry or not isinstance(value, str) else value
+        written: JsonValue = json.loads(text)
+        from_json(told, {entry[0]: written} if entry else written, _unread)
+    except BadValueError as error:
+        raise SettingsError(f"{key} is {shown(told, value)}; it {error}") from None
+    except (TypeError, ValueError):
+        raise SettingsError(f"{key} must be {told.allowed}") from None
+    return written
+
+
+def _unread(where: str, name: str) -> str:
+    """Stand in for a secret that will be looked up when the settings are loaded."""
+    return f"{where}-{len(name)}"
