@@ -148,7 +148,7 @@ def consume(event: StreamEvent) -> str:
 
 def mistakes(task: Task) -> None:
     """What mypy must refuse."""
-    Part("text")  # type: ignore[misc]  # by keyword only
+    Part("text")  # type: ignore[call-arg]  # by keyword only
     Task(id="a")  # type: ignore[call-arg]  # a task has a status
     task.id = "b"  # type: ignore[misc]  # values are frozen
     _ = a2a_trio.no_such_name  # type: ignore[attr-defined]  # the facade hides no typing errors
