@@ -25,7 +25,7 @@ ROWS: Final = (
 """From the ground up. A room imports itself and the rows below it; never a neighbour."""
 
 TESTING_USES: Final = frozenset(
-    {"errors", "wire", "rules", "config", "server", "client", "discovery", "agents"}
+    {"errors", "wire", "rules", "config", "server", "client", "discovery", "agents", "peer"}
 )
 """``testing`` stands beside the house: users import it, the package does not."""
 
@@ -230,7 +230,7 @@ def test_tests_do_not_use_mocks() -> None:
         ("cli.main", "a2a_trio.serve", True),
         ("cli.main", "a2a_trio.tools.call", False),
         ("testing.transport", "a2a_trio.server.http", True),
-        ("testing.transport", "a2a_trio.peer", False),
+        ("testing.transport", "a2a_trio.cli", False),
         ("__main__", "a2a_trio.cli", True),
         ("__main__", "a2a_trio.peer", False),
     ],
