@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -36,13 +37,14 @@ MUTABLE_TYPES: Final = frozenset(
 )
 
 
-def sources(*folders: str) -> list[tuple[str, str, ast.Module]]:
-    return [
+@lru_cache(maxsize=2)
+def sources(*folders: str) -> tuple[tuple[str, str, ast.Module], ...]:
+    return tuple(
         (str(path.relative_to(ROOT)), text, ast.parse(text, str(path)))
         for folder in folders
         for path in sorted((ROOT / folder).rglob("*.py"))
         for text in [path.read_text(encoding="utf-8")]
-    ]
+    )
 
 
 def docstrings(tree: ast.Module) -> set[ast.Constant]:

@@ -5,6 +5,7 @@ Every import counts: at the top, inside a function, and under ``TYPE_CHECKING``.
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -92,11 +93,12 @@ def imports_of(module: str, tree: ast.AST) -> Iterator[Import]:
                 yield Import(module, source, node.lineno)
 
 
-def trees(folder: str) -> list[tuple[Path, ast.Module]]:
-    return [
+@lru_cache(maxsize=3)
+def trees(folder: str) -> tuple[tuple[Path, ast.Module], ...]:
+    return tuple(
         (path, ast.parse(path.read_text(encoding="utf-8"), str(path)))
         for path in sorted((ROOT / folder).rglob("*.py"))
-    ]
+    )
 
 
 def package_imports() -> list[Import]:
