@@ -127,7 +127,7 @@ class House:
     """A running server with its gated agent."""
 
     server: Server
-    agent: GatedAgent
+    agent: GatedAgent = attrs.field(factory=GatedAgent)
     _streams: list[trio.SocketStream] = attrs.field(factory=list)
 
     async def caller(self) -> Caller:
@@ -203,6 +203,7 @@ def settings() -> Settings:
     )
 
 
+MakeHouse: TypeAlias = Callable[[Server], House]
 OpenHouse: TypeAlias = Callable[[], AbstractAsyncContextManager[House]]
 
 
@@ -231,3 +232,15 @@ async def house() -> AsyncIterator[House]:
     """A server for one test."""
     async with _open_house() as opened:
         yield opened
+
+
+@pytest.fixture
+def make_house() -> MakeHouse:
+    """The same tools for a server with an agent of the test's own."""
+    return House
+
+
+@pytest.fixture
+def room() -> Settings:
+    """Settings with room for every run of these tests."""
+    return settings()
