@@ -31,15 +31,15 @@ class Kind(StrEnum):
     """What a setting's value is."""
 
     BOOL = "true or false"
-    INT = "whole number"
-    NUMBER = "number"
+    INT = "a whole number"
+    NUMBER = "a number"
     TEXT = "text"
-    NAMES = "list of text"
+    NAMES = "a list of texts"
     SECRET = "secret text"  # noqa: S105 - the name of a kind
     TOKENS = "names with tokens"
-    SKILLS = "list of skills"
-    SECTION = "object"
-    SECTIONS = "named objects"
+    SKILLS = "a list of skills"
+    SECTION = "an object"
+    SECTIONS = "an object of named objects"
 
 
 @final

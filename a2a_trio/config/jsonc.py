@@ -213,21 +213,18 @@ def _dumps(value: JsonValue, depth: int) -> str:
 
 
 def _insert(text: str, node: Node, depth: int, path: tuple[str, ...], value: JsonValue) -> str:
-    """Add a member as the first of an object, which needs no look at what follows the others."""
+    """Add a member as the last of an object."""
     for name in reversed(path[1:]):
         value = {name: value}
-    indent = "\n" + "  " * (depth + 1)
-    added = f"{indent}{json.dumps(path[0], ensure_ascii=False)}: {_dumps(value, depth + 1)}"
-    rest = text[node.start + 1 :]
-    if node.members:
-        return text[: node.start + 1] + added + "," + rest
-    inside = text[node.start + 1 : node.end - 1]
-    closing = "" if "\n" in inside else "\n" + "  " * depth
-    return (
-        text[: node.start + 1]
-        + added
-        + (rest if not closing else inside + closing + text[node.end - 1 :])
-    )
+    indent = "\n" + "  " * depth
+    added = f"{indent}  {json.dumps(path[0], ensure_ascii=False)}: {_dumps(value, depth + 1)}"
+    begin = node.members[-1].node.end if node.members else node.start + 1
+    closing = node.end - 1
+    between = text[begin:closing]
+    space = _SPACE.match(between)
+    has_comma = space is not None and between.startswith(",", space.end())
+    comma = "," if node.members and not has_comma else ""
+    return f"{text[:begin]}{comma}{between.rstrip()}{added}{indent}{text[closing:]}"
 
 
 def _without(text: str, node: Node, found: Member) -> str:
