@@ -67,8 +67,10 @@ class FileOps:
         return os.open(path, flags)
 
     def make_folder(self, path: Path) -> None:
-        """Create a folder and its parents, if it is not there."""
-        path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        """Create a folder and its missing parents, all of them private."""
+        if not path.parent.is_dir():
+            self.make_folder(path.parent)
+        path.mkdir(mode=FOLDER_MODE, exist_ok=True)
 
     def owner(self, fd: int) -> int:
         """Return the user id that owns an open file or folder."""

@@ -19,6 +19,8 @@ MAX_FIELD: Final = 512
 MAX_TEXT: Final = 65_536
 """Characters kept of a message in a conversation."""
 _CUT: Final = "…"
+# Made once: ``json.dumps`` makes a new one per call for any but its default separators.
+_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @final
@@ -107,7 +109,7 @@ def _line(members: Mapping[str, str | float | None]) -> bytes:
         for name, value in members.items()
         if value not in (None, "") or name == "text"
     }
-    return json.dumps(kept, separators=(",", ":")).encode("ascii") + b"\n"
+    return _encode(kept).encode("ascii") + b"\n"
 
 
 def _cut(text: str, limit: int) -> str:

@@ -18,6 +18,7 @@ def test_folders_are_created_private(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "ours"
     with Folder(path, FileOps(), ours=True).opened():
         assert path.stat().st_mode & 0o777 == 0o700
+        assert path.parent.stat().st_mode & 0o777 == 0o700
     path.chmod(0o755)
     with Folder(path, FileOps(), ours=True).opened():
         assert path.stat().st_mode & 0o777 == 0o700

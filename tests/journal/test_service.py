@@ -150,6 +150,29 @@ async def test_a_full_queue_drops_and_says_so(
     assert len(found) == MAX_QUEUED + 1
 
 
+async def test_what_is_dropped_while_a_batch_is_written_is_told_too(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Two losses, one before and one during a write: two lines tell, each of its own."""
+
+    async def slowly(function: Callable[[*_Ts], _T], /, *args: *_Ts) -> _T:
+        await trio.sleep(1)
+        return function(*args)
+
+    async with open_journal(tmp_path, max_bytes=10_000_000, keep=1, offload=slowly) as journal:
+        for n in range(1 + MAX_QUEUED + 2):
+            journal.record(entry(n))
+        await trio.sleep(0.5)
+        for n in range(MAX_BATCH + 5):
+            journal.record(entry(n))
+        await trio.sleep(20)
+        journal.record(entry(0))
+        await journal.flush()
+    told = [member["dropped"] for member in members(tmp_path) if "dropped" in member]
+    assert told == [2, 6]
+    assert journal.dropped == 8
+
+
 async def test_long_texts_fill_the_queue_too(
     tmp_path: Path, at_once: AtOnce, autojump_clock: trio.testing.MockClock
 ) -> None:
