@@ -54,8 +54,9 @@ class Retries:
             A2AError: whatever the last try raised.
         """
         progress = Progress()
-        with trio.move_on_after(limit):
-            return await self._repeat(once, progress, repeatable)
+        deadline = trio.current_time() + limit
+        with trio.CancelScope(deadline=deadline):
+            return await self._repeat(once, progress, repeatable, deadline)
         if not progress.began:
             raise PeerUnreachableError(
                 f"{what} was not sent within {limit:g} s: no connection was free", url=self.url
@@ -65,7 +66,9 @@ class Retries:
             url=self.url,
         )
 
-    async def _repeat(self, once: Try[T], progress: Progress, repeatable: Callable[[], bool]) -> T:
+    async def _repeat(
+        self, once: Try[T], progress: Progress, repeatable: Callable[[], bool], deadline: float
+    ) -> T:
         backoff = Backoff(self.options.retry_base, self.options.retry_cap, self.rng)
         left = self.options.retry_attempts
         while True:
@@ -73,7 +76,8 @@ class Retries:
                 return await once(progress)
             except A2AError as exc:
                 delay = self._delay(exc, backoff, repeatable) if left else None
-                if delay is None:
+                # A wait beyond the limit would only replace this error by a vaguer one.
+                if delay is None or trio.current_time() + delay >= deadline:
                     raise
                 if repeat_class(exc) is Repeat.ALWAYS:
                     progress.began = False
@@ -87,7 +91,4 @@ class Retries:
         kind = repeat_class(error)
         if kind is Repeat.NEVER or (kind is Repeat.IF_SAFE and not repeatable()):
             return None
-        delay = backoff.failed(retry_after_of(error))
-        # A wait that reaches beyond the limit would only replace this error by a vaguer one.
-        in_time = trio.current_time() + delay < trio.current_effective_deadline()
-        return delay if in_time else None
+        return backoff.failed(retry_after_of(error))
