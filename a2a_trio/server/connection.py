@@ -39,6 +39,8 @@ HEAD_TIMEOUT: Final = 15.0
 """Seconds for the first request's head, and for every head once it began."""
 LINGER_TIMEOUT: Final = 1.0
 """Seconds that a connection which we close is still read."""
+LINGER_BYTES: Final = 1024 * 1024
+"""How much of it."""
 
 _MAX_RECEIVE: Final = 65_536
 
@@ -68,6 +70,7 @@ class Connection:
         self._reading: trio.CancelScope | None = None
         self._idle = True
         self._closing = False
+        self._lingered = 0
         self._protocol: _Protocol | None = None
 
     async def run(self) -> None:
@@ -131,13 +134,15 @@ class Connection:
                     break  # the client is gone, which is its right
             if self._reading.cancelled_caught:
                 break
-            if not self._closing:
-                if self._idle:
-                    # The head has begun: more bytes of it do not buy more time.
-                    self._deadline = min(self._deadline, trio.current_time() + HEAD_TIMEOUT)
-                await protocol.handle(RawData(bytes(data)))
-            if not data:
+            if not data or self._lingered > LINGER_BYTES:
                 break
+            if self._closing:
+                self._lingered += len(data)
+                continue
+            if self._idle:
+                # The head has begun: more bytes of it do not buy more time.
+                self._deadline = min(self._deadline, trio.current_time() + HEAD_TIMEOUT)
+            await protocol.handle(RawData(bytes(data)))
         self._reading = None
         await protocol.handle(Closed())
 

@@ -26,7 +26,9 @@ USER_TIMEOUT_MS: Final = 30_000
 clients that vanished or stopped reading for good; Linux only."""
 
 BACKLOG: Final = 512
-_HEAD_BYTES: Final = 64 * 1024
+HEAD_BYTES: Final = 32 * 1024
+"""A request's head up to this size is accepted; one that exceeds it by more than two reads of the
+socket is answered 431 and in between it depends on how the bytes arrive."""
 
 _log = logging.getLogger("a2a_trio.http")
 
@@ -214,7 +216,7 @@ def _config() -> Config:
     config.errorlog = _log
     config.include_server_header = False
     config.keep_alive_max_requests = 2**63  # a connection has no reason to end
-    config.h11_max_incomplete_size = _HEAD_BYTES
+    config.h11_max_incomplete_size = HEAD_BYTES
     return config
 
 
