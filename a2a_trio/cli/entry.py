@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from a2a_trio.cli import parser
 from a2a_trio.cli.console import Console
 from a2a_trio.cli.exits import ExitCode, OutputClosedError, exit_for_error, leaves
-from a2a_trio.errors import A2AError, DecodeError, ProtocolError, RemoteError
+from a2a_trio.errors import A2AError, DecodeError, PeerError, ProtocolError, RemoteError
 
 if TYPE_CHECKING:
     import argparse
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         json=bool(getattr(namespace, "json", False)),
         quiet=bool(getattr(namespace, "quiet", False)),
     )
-    return run(_load(namespace.target), namespace, console)
+    return run(_dispatch, namespace, console)
 
 
 def run(runner: Runner, namespace: "argparse.Namespace", console: Console) -> ExitCode:
@@ -82,7 +82,10 @@ def _describe(error: A2AError) -> str:
     # Peers choose these texts, so they must not be able to steer the terminal.
     from a2a_trio.cli.text import visible  # noqa: PLC0415 - only a failing command needs it
 
-    lines = [visible(str(error)) or type(error).__name__]
+    text = str(error) or type(error).__name__
+    if isinstance(error, PeerError) and error.url and error.url not in text:
+        text = f"{error.url}: {text}"
+    lines = [visible(text)]
     if isinstance(error, ProtocolError):
         violations = error.violations[:_MAX_VIOLATIONS]
         lines += [visible(f"  {v.field or '$'}: {v.description}") for v in violations]
@@ -105,9 +108,11 @@ def _fields(error: A2AError, exit_code: ExitCode) -> "dict[str, JsonValue]":
     return fields
 
 
-def _load(target: str) -> Runner:
-    module, _, name = target.partition(":")
-    return cast("Runner", getattr(importlib.import_module(module), name))
+def _dispatch(namespace: "argparse.Namespace", console: Console) -> ExitCode:
+    """Import the command that was asked for, and only that, and run it."""
+    module, _, name = namespace.target.partition(":")
+    runner = cast("Runner", getattr(importlib.import_module(module), name))
+    return runner(namespace, console)
 
 
 def _forget_stdout() -> None:

@@ -204,18 +204,18 @@ class FakeClient:
         assert include_artifacts
         return self.pages[0]
 
-    def list_all(
+    async def list_all(
         self,
         *,
+        max_tasks: int = 10_000,
         context_id: str = "",
         status: TaskState = TaskState.UNSPECIFIED,
-        page_size: int | None = None,
         status_timestamp_after: datetime | None = None,
         include_artifacts: bool | None = None,
-    ) -> AsyncIterator[Task]:
-        self._called("list_all", context_id, status, page_size, status_timestamp_after)
+    ) -> tuple[Task, ...]:
+        self._called("list_all", context_id, status, status_timestamp_after)
         assert include_artifacts
-        return _each([task for page in self.pages for task in page.tasks])
+        return tuple(task for page in self.pages for task in page.tasks)[:max_tasks]
 
 
 async def _each(values: Sequence[T]) -> AsyncIterator[T]:

@@ -12,8 +12,8 @@ import pytest
 
 from a2a_trio._version import __version__
 from a2a_trio.cli.console import Console
-from a2a_trio.cli.exits import ExitCode, OutputClosedError, UsageError
 from a2a_trio.cli.entry import run, settle
+from a2a_trio.cli.exits import ExitCode, OutputClosedError, UsageError
 from a2a_trio.errors import (
     FieldViolation,
     InvalidParamsError,

@@ -1,0 +1,120 @@
+"""``a2a-trio config``: show, get, set, unset and check settings."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from a2a_trio.cli import render
+from a2a_trio.cli.console import Console
+from a2a_trio.cli.exits import ExitCode, UsageError
+from a2a_trio.cli.settings import file_of, load, read
+from a2a_trio.cli.text import label, visible
+from a2a_trio.config.edit import Explained, explain, get_value, set_value, unset_value
+from a2a_trio.errors import SettingsError
+from a2a_trio.wire.codec import dumps
+from a2a_trio.wire.model import JsonValue
+
+MAX_STDIN_CHARACTERS: Final = 65_536
+"""A value from standard input that is longer than this is surely something else."""
+
+_LONGEST_VALUE: Final = 60
+
+
+def run_show(namespace: argparse.Namespace, console: Console) -> ExitCode:
+    """Run ``a2a-trio config show``."""
+    _show(explain(load(namespace, console)), console)
+    return ExitCode.OK
+
+
+def run_get(namespace: argparse.Namespace, console: Console) -> ExitCode:
+    """Run ``a2a-trio config get``: the value in force, whatever source it comes from."""
+    key: str = namespace.key
+    loaded = load(namespace, console)
+    found = [e for e in explain(loaded) if e.key == key or e.key.startswith(f"{key}.")]
+    if not found:
+        # Raises for what is no setting at all; what is left is a name that nothing sets.
+        get_value(loaded.settings_file, key)
+        console.note(f"{key} is not set")
+    elif len(found) == 1 and found[0].key == key and not console.json:
+        console.line(_shown(found[0].value))
+    else:
+        _show(found, console)
+    return ExitCode.OK
+
+
+def run_set(namespace: argparse.Namespace, console: Console) -> ExitCode:
+    """Run ``a2a-trio config set``."""
+    key: str = namespace.key
+    path = file_of(namespace, os.environ)
+    value = _from_stdin() if namespace.value == "-" else namespace.value
+    set_value(path, key, value)
+    _report("set", key, path, console)
+    _tell_what_counts(namespace, key, path, console)
+    return ExitCode.OK
+
+
+def run_unset(namespace: argparse.Namespace, console: Console) -> ExitCode:
+    """Run ``a2a-trio config unset``."""
+    key: str = namespace.key
+    path = file_of(namespace, os.environ)
+    _report("unset" if unset_value(path, key) else "not set", key, path, console)
+    return ExitCode.OK
+
+
+def run_check(namespace: argparse.Namespace, console: Console) -> ExitCode:
+    """Run ``a2a-trio config check``: 0 if the settings can be used, 2 if not."""
+    loaded = read(namespace)
+    if console.json:
+        warnings: list[JsonValue] = list(loaded.warnings)
+        console.record({"ok": True, "file": str(loaded.settings_file), "warnings": warnings})
+        return ExitCode.OK
+    for warning in loaded.warnings:
+        console.line(f"warning: {visible(warning)}")
+    there = "" if loaded.settings_file.exists() else " (there is none)"
+    console.line(f"settings can be used; file: {loaded.settings_file}{there}")
+    return ExitCode.OK
+
+
+def _show(found: "tuple[Explained, ...] | list[Explained]", console: Console) -> None:
+    if console.json:
+        for entry in found:
+            console.record({"key": entry.key, "value": entry.value, "source": entry.source})
+        return
+    rows = [("KEY", "VALUE", "SOURCE")]
+    rows += [(e.key, label(_shown(e.value), _LONGEST_VALUE), visible(e.source)) for e in found]
+    for line in render.aligned(rows):
+        console.line(line)
+
+
+def _shown(value: JsonValue) -> str:
+    return visible(value) if isinstance(value, str) else dumps(value).decode("utf-8")
+
+
+def _from_stdin() -> str:
+    text = sys.stdin.read(MAX_STDIN_CHARACTERS + 1)
+    if len(text) > MAX_STDIN_CHARACTERS:
+        raise UsageError(f"the value is longer than {MAX_STDIN_CHARACTERS} characters")
+    return text.removesuffix("\n")
+
+
+def _report(what: str, key: str, path: Path, console: Console) -> None:
+    if console.json:
+        console.record({"key": key, "result": what, "file": str(path)})
+    else:
+        console.note(f"{key} {what} in {path}")
+
+
+def _tell_what_counts(
+    namespace: argparse.Namespace, key: str, path: Path, console: Console
+) -> None:
+    """Say so if the file as it is now cannot be used, or if something else beats it."""
+    try:
+        loaded = read(namespace)
+    except SettingsError as error:
+        console.warn(f"with this, the settings cannot be used: {visible(str(error))}")
+        return
+    source = loaded.sources.get(key, str(path))
+    if source != str(path):
+        console.warn(f"{key} comes from {visible(source)}, which counts more than this file")

@@ -1,0 +1,145 @@
+"""``a2a-trio serve``: serve an agent until a signal, then stop cleanly, or at once on the second."""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Final, final
+
+import attrs
+import trio
+
+from a2a_trio.agents.contract import Agent
+from a2a_trio.agents.load import load_agent
+from a2a_trio.cli.console import Console, Style
+from a2a_trio.cli.exits import ExitCode, UsageError
+from a2a_trio.cli.settings import load
+from a2a_trio.cli.tokens import given_token
+from a2a_trio.config.schema import Settings
+from a2a_trio.logs import configure_logging
+from a2a_trio.peer.serving import Server, open_server
+from a2a_trio.rules.redaction import Redactor
+
+AT_ONCE_SEC: Final = 1.0
+"""How long the second signal leaves an agent that shields itself, before the process is ended."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Serving:
+    """What to serve, and what it is called."""
+
+    agent: Agent
+    name: str
+    settings: Settings
+    home: Path
+
+
+def run(namespace: argparse.Namespace, console: Console) -> ExitCode:
+    """Run ``a2a-trio serve``."""
+    loaded = load(namespace, console, flags(namespace))
+    settings = loaded.settings
+    redactor = Redactor(settings.secrets())
+    configure_logging(
+        settings.log.level, json=settings.log.json, redact=redactor.text, stream=sys.stderr
+    )
+    serving = Serving(
+        agent=load_agent(namespace.agent, path=Path.cwd()),
+        name=namespace.agent,
+        settings=settings,
+        home=loaded.home,
+    )
+    return trio.run(serve_until_signal, serving, console)
+
+
+def flags(namespace: argparse.Namespace) -> Mapping[str, object]:
+    """Return the settings that the command line sets, by key.
+
+    Raises:
+        UsageError: the token cannot be used, or the workspace is no folder.
+    """
+    workspace = namespace.workspace
+    if workspace is not None and not Path(workspace).is_dir():
+        raise UsageError(f"--workspace {workspace}: not a folder")
+    given = {
+        "server.host": namespace.host,
+        "server.port": namespace.port,
+        "server.portFallback": namespace.port_fallback,
+        "server.workspace": workspace,
+        "server.sharedToken": given_token(namespace.token, namespace.token_file),
+        "log.level": namespace.log_level,
+        "log.json": namespace.log_json,
+    }
+    return {key: value for key, value in given.items() if value is not None}
+
+
+async def serve_until_signal(serving: Serving, console: Console) -> ExitCode:
+    """Serve until SIGINT or SIGTERM; drain on the first, end on the second."""
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        return await serve_until(signals, serving, console)
+
+
+async def serve_until(
+    signals: AsyncIterator[int],
+    serving: Serving,
+    console: Console,
+    end_process: Callable[[int], object] = os._exit,
+) -> ExitCode:
+    """Serve until something comes out of ``signals``.
+
+    Args:
+        signals: the first item stops the server, the second ends it.
+        serving: what to serve.
+        console: where to announce it.
+        end_process: called after the second signal if an agent does not let go.
+
+    Raises:
+        UsageError: there is nothing to listen on.
+    """
+    stop, ended = trio.Event(), trio.Event()
+    code = ExitCode.INTERRUPTED
+    async with trio.open_nursery() as nursery:
+
+        async def watch() -> None:
+            await anext(signals)
+            stop.set()
+            console.note("stopping; once more to stop at once")
+            await anext(signals)
+            nursery.cancel_scope.cancel()
+            with trio.CancelScope(shield=True), trio.move_on_after(AT_ONCE_SEC):
+                await ended.wait()
+            if not ended.is_set():
+                end_process(ExitCode.INTERRUPTED)
+
+        nursery.start_soon(watch)
+        try:
+            await _serve(serving, console, stop)
+        finally:
+            ended.set()
+        code = ExitCode.OK
+        nursery.cancel_scope.cancel()
+    return code
+
+
+async def _serve(serving: Serving, console: Console, stop: trio.Event) -> None:
+    up = False
+    try:
+        async with open_server(serving.agent, serving.settings, home=serving.home) as server:
+            up = True
+            _announce(server, serving, console)
+            await stop.wait()
+    except OSError as error:
+        if up:
+            raise
+        wanted = serving.settings.server
+        raise UsageError(f"cannot serve on {wanted.host}:{wanted.port}: {error}") from None
+
+
+def _announce(server: Server, serving: Serving, console: Console) -> None:
+    for warning in server.warnings:
+        console.warn(warning)
+    url = server.url.removesuffix(serving.settings.server.rpc_path)
+    console.line(f"serving {serving.name} at {url}", Style.STRONG)
+    console.note(f"card at {url}/.well-known/agent-card.json; Ctrl-C stops")

@@ -1,0 +1,112 @@
+"""From a command line to whom it calls, with which token, for how long."""
+
+import argparse
+import math
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+import attrs
+import trio
+
+from a2a_trio.cli.connect import Connect, PeerClient
+from a2a_trio.cli.console import Console
+from a2a_trio.cli.exits import UsageError
+from a2a_trio.cli.settings import load
+from a2a_trio.cli.tokens import given_token, variable_token
+from a2a_trio.client.urls import base_url
+from a2a_trio.config.schema import Settings
+from a2a_trio.errors import PeerTimeoutError
+from a2a_trio.peer.peer import client_for
+from a2a_trio.rules.addresses import Policy
+
+SHORTEST_SEC: Final = 0.001
+LONGEST_SEC: Final = 31_536_000.0
+"""A year: what the settings allow for one answer, and what "for ever" is on the command line."""
+
+
+def connection(namespace: argparse.Namespace, console: Console) -> Connect:
+    """Return what opens the client of a command; everything about it is checked now.
+
+    Raises:
+        UsageError: the address or a token cannot be used.
+        SettingsError: the settings are wrong.
+    """
+    settings = load(namespace, console).settings
+    peer: str = namespace.peer
+    check_address(peer, settings)
+    given = given_token(namespace.token, namespace.token_file)
+    return connector(
+        peer,
+        settings,
+        token=token_for(peer, settings, os.environ, given),
+        limit=namespace.timeout,
+    )
+
+
+def connector(
+    peer: str, settings: Settings, *, token: str | None, limit: float | None = None
+) -> Connect:
+    """Return what opens the client of one command.
+
+    Args:
+        peer: a URL or the name of a peer in the settings.
+        settings: timeouts, peers, identity.
+        token: the token given for this very call, or None.
+        limit: seconds for the whole command, 0 for no limit; None leaves it to the settings.
+    """
+    if limit is not None:
+        settings = _with_limit(settings, limit or LONGEST_SEC)
+
+    @asynccontextmanager
+    async def connect() -> AsyncIterator[PeerClient]:
+        with trio.move_on_after(limit or math.inf) as scope:
+            async with client_for(peer, settings, token=token) as client:
+                yield client
+        if scope.cancelled_caught:
+            raise PeerTimeoutError(f"{peer} did not answer within {limit:g} s", url=peer)
+
+    return connect
+
+
+def check_address(peer: str, settings: Settings) -> None:
+    """Refuse a peer that is neither a usable URL nor the name of a configured one.
+
+    Raises:
+        UsageError: the text says what to write instead.
+    """
+    known = settings.peers.get(peer)
+    url = peer if known is None else known.url
+    if known is None and "://" not in peer:
+        names = ", ".join(sorted(settings.peers)) or "none"
+        raise UsageError(
+            f"{peer!r} is neither a URL such as http://127.0.0.1:9910"
+            f" nor a peer in the settings (there: {names})"
+        )
+    try:
+        base_url(url, Policy.OPERATOR)
+    except ValueError as error:
+        raise UsageError(f"{peer}: {error}") from None
+
+
+def token_for(
+    peer: str, settings: Settings, environ: Mapping[str, str], given: str | None
+) -> str | None:
+    """Return the token that the operator gives for this very call, if any.
+
+    A token on the command line goes to whatever was typed beside it. The variable goes to a typed
+    URL, but not to a peer of the settings: there the settings decide.
+    """
+    if given is not None:
+        return given
+    return None if peer in settings.peers else variable_token(environ)
+
+
+def _with_limit(settings: Settings, seconds: float) -> Settings:
+    """Let no limit of the settings end a call before the one of the command line."""
+    limit = min(max(seconds, SHORTEST_SEC), LONGEST_SEC)
+    peers = {name: attrs.evolve(entry, timeout=limit) for name, entry in settings.peers.items()}
+    timeouts = attrs.evolve(settings.timeouts, send=limit * 1000.0)
+    # mypy leaves the type variable of the field's converter open.
+    return attrs.evolve(settings, timeouts=timeouts, peers=peers)  # type: ignore[arg-type]

@@ -1,0 +1,372 @@
+"""``serve``: announce, stop on the first signal, end on the second."""
+
+import io
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import attrs
+import pytest
+import trio
+
+from a2a_trio import ServerSettings, Settings, TaskContext, echo, open_client
+from a2a_trio.cli.console import Console
+from a2a_trio.cli.exits import ExitCode, UsageError
+from a2a_trio.cli.serve import Serving, serve_until
+from a2a_trio.wire.model import TaskState
+from tests.cli.conftest import PATIENCE, CommandLine
+
+
+def _serving(home: Path, agent: object = echo, *, port: int = 0) -> Serving:
+    settings = Settings(server=ServerSettings(port=port, port_fallback=0, agent_name="test"))
+    assert callable(agent)
+    return Serving(agent=agent, name="test", settings=settings, home=home)
+
+
+class Announcement(io.StringIO):
+    """A standard output that tells when something was said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said = trio.Event()
+
+    def write(self, text: str) -> int:
+        self._said.set()
+        return super().write(text)
+
+    async def address(self) -> str:
+        """Wait until the server has said where it is."""
+        await self._said.wait()
+        return self.getvalue().split()[-1]
+
+
+@attrs.frozen
+class Operator:
+    """Who starts a server, reads what it says, and presses Ctrl-C."""
+
+    out: Announcement
+    err: io.StringIO
+    console: Console
+
+
+@pytest.fixture
+def operator() -> Operator:
+    """Return an operator in front of a console."""
+    out, err = Announcement(), io.StringIO()
+    return Operator(out, err, Console(out=out, err=err))
+
+
+async def test_first_signal_stops_cleanly(operator: Operator, tmp_path: Path) -> None:
+    """The server is announced, serves, and is drained."""
+    send, signals = trio.open_memory_channel[int](2)
+    codes: list[ExitCode] = []
+
+    async def run() -> None:
+        codes.append(await serve_until(signals, _serving(tmp_path), operator.console))
+
+    with trio.fail_after(PATIENCE):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run)
+            url = await operator.out.address()
+            async with open_client(url) as client:
+                reply = await client.send("hello")
+            await send.send(signal.SIGTERM)
+
+    assert codes == [ExitCode.OK]
+    assert reply.text == "hello"
+    assert operator.out.getvalue() == f"serving test at {url}\n"
+    assert operator.err.getvalue() == (
+        f"card at {url}/.well-known/agent-card.json; Ctrl-C stops\nstopping; once more to stop at once\n"
+    )
+
+
+async def test_second_signal_does_not_wait(operator: Operator, tmp_path: Path) -> None:
+    """An agent that works on does not hold the process; the exit code tells."""
+    send, signals = trio.open_memory_channel[int](2)
+    codes: list[ExitCode] = []
+    ended: list[int] = []
+
+    async def endless(_task: TaskContext) -> None:
+        await trio.sleep_forever()
+
+    serving = _serving(tmp_path, endless)
+
+    async def run() -> None:
+        codes.append(await serve_until(signals, serving, operator.console, ended.append))
+
+    with trio.fail_after(PATIENCE):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run)
+            async with open_client(await operator.out.address()) as client:
+                task = await client.send_detached("work")
+            await send.send(signal.SIGINT)
+            await send.send(signal.SIGINT)
+
+    assert task.state is TaskState.WORKING
+    assert codes == [ExitCode.INTERRUPTED]
+    assert ended == []
+
+
+async def test_agent_that_will_not_let_go_ends_with_the_process(
+    operator: Operator, tmp_path: Path
+) -> None:
+    """After the second signal nothing can hold the process, not even a shield."""
+    send, signals = trio.open_memory_channel[int](2)
+    release = trio.Event()
+    ended: list[int] = []
+
+    async def stubborn(_task: TaskContext) -> None:
+        with trio.CancelScope(shield=True):
+            await release.wait()
+
+    def end_process(code: int) -> None:
+        ended.append(code)
+        release.set()
+
+    async def run() -> None:
+        await serve_until(signals, _serving(tmp_path, stubborn), operator.console, end_process)
+
+    with trio.fail_after(PATIENCE):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run)
+            async with open_client(await operator.out.address()) as client:
+                await client.send_detached("work")
+            await send.send(signal.SIGINT)
+            await send.send(signal.SIGINT)
+
+    assert ended == [ExitCode.INTERRUPTED]
+
+
+async def test_an_address_that_cannot_be_bound_is_a_usage_error(
+    operator: Operator, tmp_path: Path
+) -> None:
+    """The text names what was wanted."""
+    settings = Settings(server=ServerSettings(host="256.0.0.1", shared_token="s" * 20))
+    serving = Serving(agent=echo, name="echo", settings=settings, home=tmp_path)
+    _, signals = trio.open_memory_channel[int](0)
+
+    wanted = pytest.RaisesExc(UsageError, match=r"^cannot serve on 256\.0\.0\.1:9910: ")
+    with pytest.RaisesGroup(wanted):
+        await serve_until(signals, serving, operator.console)
+
+
+# --- as a process -------------------------------------------------------------------------------
+
+
+class Process:
+    """``a2a-trio serve`` with its address."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        assert process.stdout is not None
+        self.announced = process.stdout.readline()
+        self.url = self.announced.split()[-1] if self.announced else ""
+
+    def stop(self, number: signal.Signals) -> str:
+        """Send a signal, wait for the end, return standard error."""
+        self.process.send_signal(number)
+        return self.process.communicate(timeout=PATIENCE)[1]
+
+
+@pytest.fixture
+def server(tmp_path: Path, environment: Mapping[str, str]) -> Iterator[Process]:
+    """Return a server in a process of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "a2a_trio", "serve", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+    )
+    watchdog = threading.Timer(PATIENCE, process.kill)
+    watchdog.start()
+    try:
+        yield Process(process)
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+def test_signals_end_the_process_cleanly(server: Process, number: signal.Signals) -> None:
+    """Exit code 0, a word about it, and no traceback."""
+    rest = server.stop(number)
+
+    assert server.process.returncode == 0
+    assert "stopping; once more to stop at once\n" in rest
+    assert "Traceback" not in rest
+
+
+def test_every_client_command_works_on_a_real_server(server: Process, a2a: CommandLine) -> None:
+    """Discover, send, stream, detach, status, tasks, cancel: one after the other."""
+    url = server.url
+
+    assert a2a("discover", url).returncode == 0
+    assert a2a("send", url, "hello").stdout == "hello\n"
+    assert a2a("send", url, "-", stdin="from stdin\n").stdout == "from stdin\n"
+    streamed = a2a("send", url, "--stream", "--json", "hello").stdout.splitlines()
+    assert "task" in json.loads(streamed[0])
+    assert "statusUpdate" in json.loads(streamed[-1])
+    task_id = a2a("send", url, "--detach", "hello").stdout.strip()
+    waited = a2a("status", url, task_id, "--wait", "60", "--json")
+    assert json.loads(waited.stdout)["status"]["state"] == "TASK_STATE_COMPLETED"
+    listed = a2a("tasks", url, "--all", "--json").stdout.splitlines()
+    assert task_id in {json.loads(line)["id"] for line in listed}
+    refused = a2a("cancel", url, task_id)
+    assert refused.returncode == 4
+    assert "canceled" in refused.stderr
+
+
+def test_a_closed_pipe_after_a_real_call_is_quiet(
+    server: Process, environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    """``a2a-trio send ... | true`` prints no traceback."""
+    done = subprocess.run(
+        [  # noqa: S607 - whichever bash there is
+            "bash",
+            "-c",
+            f'{sys.executable} -m a2a_trio send {server.url} --json hello | true; echo "${{PIPESTATUS[0]}}"',
+        ],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        timeout=PATIENCE,
+        check=True,
+    )
+
+    # Whether the reader was gone before the one line was written is up to the system.
+    assert done.stdout.strip() in {"0", "141"}
+    assert done.stderr == ""
+
+
+def test_interrupted_client_command_ends_with_130(
+    environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    """Ctrl-C on a command that waits for a peer: no traceback, exit code 130."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "a2a_trio", "send", f"http://127.0.0.1:{port}", "hello"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            # httpx leaves a generator behind when a call is cancelled, which Python says nothing
+            # about unless it is asked to.
+            env={**environment, "PYTHONWARNINGS": "default::DeprecationWarning"},
+        )
+        silent.settimeout(PATIENCE)
+        connection, _ = silent.accept()
+        with connection:
+            connection.settimeout(PATIENCE)
+            assert connection.recv(1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=PATIENCE)
+
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_unreachable_peer_is_3(a2a: CommandLine) -> None:
+    """Nothing listens there."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    done = a2a("discover", f"http://127.0.0.1:{port}")
+
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert f"http://127.0.0.1:{port}" in done.stderr
+
+
+def test_timeout_of_the_command_line_is_3(a2a: CommandLine) -> None:
+    """A peer that never answers is given up after --timeout seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        done = a2a("send", f"http://127.0.0.1:{port}", "hello", "--timeout", "0.2")
+
+    assert done.returncode == 3
+    assert "0.2 s" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("serve", "--agent", "nothing"), "module:attribute"),
+        (("serve", "--agent", "no.such.module:agent"), "no module named"),
+        (("serve", "--workspace", "missing"), "not a folder"),
+        (("serve", "--token", ""), "the token is empty"),
+        (("send", "nobody", "hello"), "neither a URL"),
+        (("send", "ftp://127.0.0.1", "hello"), "http"),
+        (("send", "http://127.0.0.1:9", ""), "nothing to send"),
+        (("send", "http://127.0.0.1:9", "hi", "--token", "a b"), "visible ASCII"),
+        (("send", "http://127.0.0.1:9", "hi", "--token-file", "missing"), "No such file"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_done_is_2(a2a: CommandLine, words: tuple[str, ...], text: str) -> None:
+    """Before anything is sent or served, the mistake is named."""
+    done = a2a(*words)
+
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_token_opens_the_server_and_is_never_shown(
+    a2a: CommandLine, tmp_path: Path, environment: Mapping[str, str]
+) -> None:
+    """By file, by variable, by option: the same answer, and the token in no output."""
+    token = "correct-horse-battery-staple"
+    (tmp_path / "token").write_text(token + "\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "a2a_trio", "serve", "--port", "0", "--token-file", "token"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+    )
+    server = Process(process)
+    try:
+        without = a2a("send", server.url, "hello")
+        wrong = a2a("send", server.url, "hello", "--token", "wrong-token")
+        results = [
+            a2a("send", server.url, "hello", "--token-file", "token"),
+            a2a("send", server.url, "hello", "--token", token),
+            a2a("send", server.url, "hello", env={"A2A_BEARER_TOKEN": token}),
+        ]
+    finally:
+        rest = server.stop(signal.SIGTERM)
+
+    assert (without.returncode, wrong.returncode) == (4, 4)
+    assert [done.stdout for done in results] == ["hello\n"] * 3
+    shown = rest + server.announced + "".join(done.stdout + done.stderr for done in results)
+    assert token not in shown + without.stderr + wrong.stderr
+    assert "wrong-token" not in wrong.stderr
+
+
+def test_demo_shows_everything(a2a: CommandLine, tmp_path: Path) -> None:
+    """It ends with 0, tells every step, and leaves nothing behind."""
+    done = a2a("demo")
+
+    assert done.returncode == 0
+    steps = [line.split()[0] for line in done.stdout.splitlines()]
+    assert steps == [
+        *("serve", "discover", "send", "stream", "detach", "poll", "detach", "cancel", "stop")
+    ]
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_as_json(a2a: CommandLine) -> None:
+    """One object per step."""
+    lines = a2a("demo", "--json").stdout.splitlines()
+
+    assert [json.loads(line)["step"] for line in lines][-1] == "stop"
