@@ -70,7 +70,8 @@ _MARKERS: Final = re.compile(
             # Gemma and T5
             r"<\s{0,4}/?\s{0,4}(?:start_of_turn|end_of_turn|bos|eos)\s{0,4}>",
             # tags that stand for a role; `List<Tool>` and `<Tooltip>` are code and stay
-            rf"(?:(?<![a-z0-9_])<|<\s{{0,4}}/)\s{{0,4}}{_ROLE_TAGS}(?=[\s/>])[^<>]{{0,200}}>",
+            rf"(?:(?<![a-z0-9_])<|<\s{{0,4}}/)\s{{0,4}}{_ROLE_TAGS}\s{{0,4}}>",
+            rf"(?<![a-z0-9_])<{_ROLE_TAGS}(?=[\s/])[^<>]{{0,200}}>",
             # role labels that begin a line, plain or in Markdown; `system::path` is code and stays
             r"^[ \t>*_#-]{0,8}(?:system|assistant|developer|human)[*_]{0,2}[ \t]{0,8}:(?![:=])[*_]{0,2}",
             r"^[ \t]{0,8}#{2,4}[ \t]{0,4}(?:instruction|response|input)s?[ \t]{0,4}:",
