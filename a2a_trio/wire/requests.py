@@ -153,7 +153,8 @@ class ListTaskPushNotificationConfigsRequest:
 
     task_id: str
     tenant: str = ""
-    page_size: int | None = None
+    page_size: int = 0
+    """0 lets the server choose; a plain number in the proto, unlike that of ListTasks."""
     page_token: str = ""
 
 

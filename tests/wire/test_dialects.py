@@ -116,7 +116,7 @@ def test_parameters_survive(method: Method, dialect: Dialect) -> None:
         found = dialects.decode_params(method, dialect, form)
         wanted = as_v03_keeps(params) if dialect is V03 else params
         if dialect is V03 and method.operation is Operation.LIST_PUSH_CONFIGS:
-            wanted = attrs.evolve(wanted, page_size=None, page_token="")
+            wanted = attrs.evolve(wanted, page_size=0, page_token="")
         assert found == wanted
 
     check()
