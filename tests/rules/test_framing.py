@@ -237,9 +237,9 @@ def test_hostile_text_costs_linear_time(unit: str) -> None:
 
     def cost(size: int) -> float:
         text = unit * (size // len(unit))
-        begin = time.perf_counter()
+        begin = time.process_time()
         defang(text)
-        return time.perf_counter() - begin
+        return time.process_time() - begin
 
     small = min(cost(20_000) for _ in range(3))
     assert min(cost(160_000) for _ in range(2)) < 30 * small + 0.05
