@@ -1,5 +1,6 @@
 """Mutations of known inputs: of bytes, and of the tree of a JSON text."""
 
+import copy
 import json
 import random
 from collections.abc import Sequence
@@ -51,9 +52,14 @@ def mutate_json(rng: random.Random, pool: Sequence[bytes], names: Sequence[str])
     for _ in range(rng.choice((1, 1, 2, 3))):
         places = _places(root)
         if not places:
-            return json.dumps(rng.choice(_ODD_VALUES)).encode()
+            return json.dumps(_odd(rng)).encode()
         _change(rng, *rng.choice(places), donor, names)
     return json.dumps(root).encode()[:MAX_INPUT]
+
+
+def _odd(rng: random.Random) -> Any:
+    """Return a fresh value; the next change may be inside it."""
+    return copy.deepcopy(rng.choice(_ODD_VALUES))
 
 
 def _places(root: Any) -> list[tuple[Any, Any]]:
@@ -72,18 +78,18 @@ def _places(root: Any) -> list[tuple[Any, Any]]:
 def _change(rng: random.Random, container: Any, key: Any, donor: Any, names: Sequence[str]) -> None:
     match rng.randrange(6):
         case 0:
-            container[key] = rng.choice(_ODD_VALUES)
+            container[key] = _odd(rng)
         case 1:
             del container[key]
         case 2:
             places = _places(donor)
             holder, at = rng.choice(places) if places else ([donor], 0)
-            container[key] = json.loads(json.dumps(holder[at]))
+            container[key] = copy.deepcopy(holder[at])
         case 3 if isinstance(container, dict) and names:
             container[rng.choice(names)] = container.pop(key)
         case 4 if isinstance(container, dict) and names:
-            container[rng.choice(names)] = rng.choice(_ODD_VALUES)
+            container[rng.choice(names)] = _odd(rng)
         case 5:
-            container[key] = [container[key]] * rng.choice((1, 2, 5))
+            container[key] = [copy.deepcopy(container[key]) for _ in range(rng.choice((1, 2, 5)))]
         case _:
             container[key] = {rng.choice(names or ("a",)): container[key]}

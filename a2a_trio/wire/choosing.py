@@ -27,14 +27,13 @@ from typing import Final
 from a2a_trio.errors import VersionNotSupportedError
 from a2a_trio.wire import v03
 from a2a_trio.wire.extensions import LEGACY_PROTOCOL_VERSION, PROTOCOL_VERSION
-from a2a_trio.wire.methods import Dialect, Method
+from a2a_trio.wire.methods import METHODS, Dialect, Method
 from a2a_trio.wire.model import JsonValue
 
 _VERSION: Final = re.compile(r"(\d{1,9}\.\d{1,9})(?:\.\d{1,9})?", re.ASCII)
 
-# Slash names that say by themselves which dialect they are of.
-_ONLY_LEGACY: Final = frozenset({"tasks/list", "tasks/subscribe"})
-_EITHER: Final = frozenset({"message/send", "message/stream", "tasks/get", "tasks/cancel"})
+_V03_NAMES: Final = frozenset(method.aliases[0] for method in METHODS)
+_LEGACY_NAMES: Final = frozenset(method.aliases[-1] for method in METHODS if method.legacy)
 
 
 def choose_dialect(
@@ -62,9 +61,9 @@ def choose_dialect(
         if asked == LEGACY_PROTOCOL_VERSION or (asked is None and strict):
             raise _not_supported(version)
         return Dialect.V1
-    if name in _ONLY_LEGACY:
+    if name not in _V03_NAMES:
         return Dialect.LEGACY
-    if asked == LEGACY_PROTOCOL_VERSION or name not in _EITHER or v03.is_v03(params):
+    if asked == LEGACY_PROTOCOL_VERSION or name not in _LEGACY_NAMES or v03.is_v03(params):
         return Dialect.V03
     task_id = _task_id(params)
     created = stored(task_id) if task_id else None
@@ -106,4 +105,4 @@ def method_name(method: Method, dialect: Dialect) -> str | None:
         case Dialect.V03:
             return method.aliases[0] or None
         case Dialect.LEGACY:
-            return method.aliases[-1]
+            return method.aliases[-1] if method.legacy else None

@@ -11,7 +11,7 @@ REQUIRED member that is absent or empty is a violation (A2A section 5.7).
 The readers and writers are built once per class, by cattrs hook factories; a call reflects nothing.
 """
 
-from functools import cache
+from functools import lru_cache
 from typing import TypeVar, cast
 
 import attrs
@@ -68,7 +68,7 @@ def _decode(value: JsonValue, kind: type[T], converter: cattrs.Converter) -> T:
 # --- building the converters ----------------------------------------------------------------
 
 
-@cache
+@lru_cache(maxsize=2)
 def _converter(*, strict: bool) -> cattrs.Converter:
     """Build one of the two converters; each is built once and never changed afterwards."""
     converter = cattrs.Converter(detailed_validation=False)

@@ -79,6 +79,8 @@ class Method:
     """Path of the HTTP+JSON binding; ``{...}`` are parameters."""
     params: type[Params]
     result: type[Result] | type[model.StreamResponse]
+    legacy: bool = True
+    """The legacy dialect has this operation, under the last of the aliases."""
     streaming: bool = False
     polling: bool = False
     """Reads only; counted in the larger bucket of the rate limit."""
@@ -141,6 +143,7 @@ METHODS: Final[tuple[Method, ...]] = (
     Method(
         operation=Operation.CREATE_PUSH_CONFIG,
         aliases=("tasks/pushNotificationConfig/set",),
+        legacy=False,
         verb="POST",
         route="/tasks/{taskId}/pushNotificationConfigs",
         params=requests.TaskPushNotificationConfig,
@@ -149,6 +152,7 @@ METHODS: Final[tuple[Method, ...]] = (
     Method(
         operation=Operation.GET_PUSH_CONFIG,
         aliases=("tasks/pushNotificationConfig/get",),
+        legacy=False,
         verb="GET",
         route="/tasks/{taskId}/pushNotificationConfigs/{id}",
         params=requests.GetTaskPushNotificationConfigRequest,
@@ -158,6 +162,7 @@ METHODS: Final[tuple[Method, ...]] = (
     Method(
         operation=Operation.LIST_PUSH_CONFIGS,
         aliases=("tasks/pushNotificationConfig/list",),
+        legacy=False,
         verb="GET",
         route="/tasks/{taskId}/pushNotificationConfigs",
         params=requests.ListTaskPushNotificationConfigsRequest,
@@ -167,6 +172,7 @@ METHODS: Final[tuple[Method, ...]] = (
     Method(
         operation=Operation.DELETE_PUSH_CONFIG,
         aliases=("tasks/pushNotificationConfig/delete",),
+        legacy=False,
         verb="DELETE",
         route="/tasks/{taskId}/pushNotificationConfigs/{id}",
         params=requests.DeleteTaskPushNotificationConfigRequest,
@@ -175,6 +181,7 @@ METHODS: Final[tuple[Method, ...]] = (
     Method(
         operation=Operation.GET_EXTENDED_CARD,
         aliases=("agent/getAuthenticatedExtendedCard",),
+        legacy=False,
         verb="GET",
         route="/extendedAgentCard",
         params=requests.GetExtendedAgentCardRequest,

@@ -18,8 +18,6 @@ V1_NAMES = [method.operation.value for method in METHODS]
 OLD_NAMES = [alias for method in METHODS for alias in method.aliases if alias]
 EITHER = ["message/send", "message/stream", "tasks/get", "tasks/cancel"]
 
-SEVEN = {*V1_NAMES, *EITHER, "tasks/list", "tasks/subscribe", "tasks/resubscribe"}
-
 PLAIN: JsonValue = {
     "id": "t",
     "message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]},
@@ -176,11 +174,10 @@ def test_names_per_dialect() -> None:
 def test_a_name_is_understood_in_the_dialect_it_was_made_for(
     method: object, dialect: Dialect
 ) -> None:
-    """Client and server agree without a header, but for push names, which only v0.3 had."""
+    """Client and server agree."""
     row = next(m for m in METHODS if m is method)
     name = method_name(row, dialect)
     if name is not None:
         assert find_method(name) is row
         version = {V1: "1.0", V03: "0.3", LEGACY: None}[dialect]
-        chosen = choose(name, version, {})
-        assert chosen is dialect or name not in SEVEN
+        assert choose(name, version, {}) is dialect
