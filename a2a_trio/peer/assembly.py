@@ -21,7 +21,7 @@ from a2a_trio.peer.filters import filters_of, framer_of
 from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.rules.dedup import Dedup
 from a2a_trio.rules.redaction import Redactor
-from a2a_trio.server.calls import CallContext, EventSource
+from a2a_trio.server.calls import CallContext, EventSource, Operations
 from a2a_trio.server.endpoint import Endpoint
 from a2a_trio.server.metrics import Metrics
 from a2a_trio.server.operations import TaskOperations
@@ -163,6 +163,11 @@ class Assembly:
             utc=self.clock.utc,
             ready=lambda: self.engine is not None and not self.engine.draining and healthy(),
         )
+
+    @property
+    def operations(self) -> Operations:
+        """The operations; busy while no runs nursery is open."""
+        return self._operations
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[RunEngine]:

@@ -8,7 +8,7 @@ import trio
 
 from a2a_trio.errors import InternalError, InvalidTransitionError
 from a2a_trio.rules.endings import Finished, Replied
-from a2a_trio.rules.lifecycle import ArtifactAdded, Completed, TaskEvent, TaskTooLargeError
+from a2a_trio.rules.lifecycle import Completed, TaskEvent, TaskTooLargeError
 from a2a_trio.server.parking import Parking
 from a2a_trio.server.records import Records
 from a2a_trio.server.run import Mode, Run
@@ -71,7 +71,7 @@ class Conclusions:
 
     async def _finish(self, run: Run, events: tuple[TaskEvent, ...]) -> None:
         """Publish what was held back and the last events, or else that they do not fit."""
-        held = tuple(ArtifactAdded(a, append=True) for a in run.filter.pending())
+        held = run.held_chunks()
         if run.record.state.is_interrupted:
             held, events = (), events[-1:]
         try:

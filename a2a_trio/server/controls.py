@@ -106,7 +106,7 @@ class RunControls:
     async def end(self, event: Failed | Rejected) -> None:
         """End the task now, after what was held back; the agent may go on, unheard."""
         filter_ = self._run.filter
-        held = (ArtifactAdded(artifact, append=True) for artifact in filter_.pending())
+        held = self._run.held_chunks()
         message = None if event.message is None else filter_.message(event.message)
         await self._engine.say(self._run, *held, attrs.evolve(event, message=message))
 
@@ -116,6 +116,7 @@ class RunControls:
         match event:
             case ArtifactAdded(artifact, append, last):
                 shown = filter_.artifact(artifact, append=append, last=last)
+                append = self._run.appends(shown, append=append)
                 return ArtifactAdded(shown, append, last) if shown.parts else None
             case Progressed(message):
                 return Progressed(filter_.message(message))

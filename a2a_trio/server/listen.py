@@ -4,16 +4,20 @@ import errno
 import logging
 import socket
 import ssl
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, cast, final
 
 import trio
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ASGIFramework
 
 from a2a_trio.rules.ports import port_plan
 from a2a_trio.server.connection import Connection
+
+if TYPE_CHECKING:
+    from hypercorn.typing import ASGIFramework
+
+    from a2a_trio.server.asgi import AsgiApp
 
 __all__ = ["MAX_CONNECTIONS", "adopt", "bind", "serve_http", "tls_context"]
 
@@ -105,7 +109,7 @@ def tls_context(cert_file: str, key_file: str) -> ssl.SSLContext:
 
 
 async def serve_http(
-    app: ASGIFramework,
+    app: "AsgiApp | ASGIFramework",
     sock: socket.socket,
     *,
     shutdown: trio.Event,
@@ -154,8 +158,9 @@ async def serve_http(
 class _Server:
     """The connections of one listener."""
 
-    def __init__(self, app: ASGIFramework, tls: ssl.SSLContext | None) -> None:
-        self._app: Final = ASGIWrapper(app)
+    def __init__(self, app: "AsgiApp | ASGIFramework", tls: ssl.SSLContext | None) -> None:
+        # Hypercorn has a type of its own for every ASGI event; ours are plain mappings.
+        self._app: Final = ASGIWrapper(cast("ASGIFramework", app))
         self._tls: Final = tls
         self._config: Final = _config()
         self._context: Final = WorkerContext(None)

@@ -15,7 +15,7 @@ import trio
 from a2a_trio.errors import UnsupportedOperationError
 from a2a_trio.rules.admission import Caller
 from a2a_trio.rules.endings import Asked, Ending, Finished, Replied
-from a2a_trio.rules.lifecycle import Failed, TaskEvent, TaskRecord
+from a2a_trio.rules.lifecycle import ArtifactAdded, Failed, TaskEvent, TaskRecord
 from a2a_trio.server.leases import Lease
 from a2a_trio.wire.model import Artifact, JsonObject, Message, Task
 
@@ -73,6 +73,8 @@ class Turn:
     mode: Mode
     begun: trio.Event = attrs.field(factory=trio.Event)
     """The task is WORKING on the message, or has already settled."""
+    timed: trio.Event = attrs.field(factory=trio.Event)
+    """The window of this turn has been opened, or the turn has settled without one."""
     settled: trio.Event = attrs.field(factory=trio.Event)
     """The task has ended, or waits for its caller."""
     outcome: Task | None = None
@@ -83,6 +85,7 @@ class Turn:
         if self.outcome is None:
             self.outcome = task
         self.begun.set()
+        self.timed.set()
         self.settled.set()
 
 
@@ -116,6 +119,8 @@ class Run:
     """What is said when the window expires."""
     forced: TaskEvent | None = None
     """The end that somebody decided on: a cancel, a stop, a limit. Beats all that the agent does."""
+    unopened: set[str] = attrs.field(factory=set)
+    """Artifacts whose beginning is still held back; as many as the filter holds."""
     question: Question | None = None
     parked: bool = False
     inbox: trio.MemorySendChannel[Message] | None = None
@@ -162,6 +167,28 @@ class Run:
         except trio.BrokenResourceError:
             raise UnsupportedOperationError(_BUSY) from None
         return self.turn, True
+
+    def appends(self, chunk: Artifact, *, append: bool) -> bool:
+        """Return whether a chunk adds to what its readers have, given what was held back before.
+
+        A chunk that begins an artifact may have been held back whole; then the next one begins it.
+        """
+        key = chunk.artifact_id
+        if not append:
+            self.unopened.add(key)
+        begins = key in self.unopened or all(
+            a.artifact_id != key for a in self.record.task.artifacts
+        )
+        if chunk.parts:
+            self.unopened.discard(key)
+        return not begins
+
+    def held_chunks(self) -> tuple[ArtifactAdded, ...]:
+        """Return what the filter held back, as the last chunks; called once, at the end."""
+        return tuple(
+            ArtifactAdded(chunk, self.appends(chunk, append=True))
+            for chunk in self.filter.pending()
+        )
 
     def settle(self) -> None:
         """Wake everybody who waits for the present turn."""

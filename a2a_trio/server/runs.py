@@ -155,7 +155,7 @@ class RunEngine:
     def live(self, task_id: str) -> Run | None:
         """Return the run of a task, if it has one; ends it if its window passed unheeded."""
         run = self._runs.get(task_id)
-        if run is not None and trio.current_time() > self.patience(run):
+        if run is not None and trio.current_time() >= self.patience(run):
             self.kill(run, run.failure_event(run.window_text))
         return run
 
@@ -278,6 +278,7 @@ class RunEngine:
         seconds = self.limits.async_timeout if detached else self.limits.reply_timeout
         name = "detached-task" if detached else "reply"
         run.window.deadline = trio.current_time() + seconds if seconds else math.inf
+        run.turn.timed.set()
         run.window_text = f"{name} timeout: the task exceeded its window of {seconds:g} seconds"
 
     # --- the child of the nursery -------------------------------------------------------------
@@ -317,6 +318,9 @@ class RunEngine:
         except (Exception, SystemExit) as exc:  # noqa: BLE001 - an agent's failure is its task's outcome and nobody else's, also sys.exit()
             _log.warning("agent failed", task=run.id, exc_info=exc)
             crash = f"the agent failed: {exc}"[:MAX_FAILURE_TEXT]
+        if run.window.cancel_called:
+            # Let a cancel that was asked for in this very tick be heard before the window's verdict.
+            await trio.lowlevel.cancel_shielded_checkpoint()
         return run.verdict(ending, crash)
 
     async def _invoke(self, run: Run) -> Ending | None:

@@ -248,6 +248,7 @@ class Sends:
 
     async def _settled(self, run: Run, turn: Turn) -> None:
         """Wait until a turn settles; an agent that shields itself cannot keep its caller."""
+        await turn.timed.wait()
         while not turn.settled.is_set():
             with trio.move_on_at(self._engine.patience(run)):
                 await turn.settled.wait()

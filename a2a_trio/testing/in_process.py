@@ -20,6 +20,7 @@ from a2a_trio.peer.assembly import Assembly
 from a2a_trio.peer.plan import Address
 from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.server.runs import RunEngine
+from a2a_trio.testing.direct import DirectCalls
 
 if TYPE_CHECKING:
     from a2a_trio.client.client import Client
@@ -43,6 +44,10 @@ class InProcessServer:
     def __init__(self, assembly: Assembly, engine: RunEngine) -> None:
         self.assembly = assembly
         self.engine = engine
+
+    def calls(self, identity: str = "tester", *, context_per_call: bool = True) -> DirectCalls:
+        """Return direct calls to the operations, as a caller of this identity."""
+        return DirectCalls(self.assembly.operations, identity, context_per_call=context_per_call)
 
     def client(
         self, *, token: str | None = None, options: "ClientOptions | None" = None
