@@ -10,7 +10,7 @@ from a2a_trio.config.fields import Kind
 from a2a_trio.config.files import read_root, read_text, rewrite
 from a2a_trio.config.jsonc import JsoncError, parse, put, remove
 from a2a_trio.config.load import LoadedSettings
-from a2a_trio.config.sources import DEFAULT, nearest
+from a2a_trio.config.sources import DEFAULT, unknown_key
 from a2a_trio.config.table import Key, split_key, values_of
 from a2a_trio.config.values import BadValueError, from_json, from_text, mask, shown, to_json
 from a2a_trio.errors import SettingsError
@@ -116,10 +116,7 @@ def unset_value(path: Path, key: str) -> bool:
 def _known(key: str) -> tuple[tuple[str, ...], Key]:
     found = split_key(key)
     if found is None:
-        near = nearest(key.rpartition(".")[2])
-        hint = f'; did you mean "{near}"?' if near else ""
-        name = "".join(c if c.isprintable() else "?" for c in key[:100])
-        raise SettingsError(f"there is no setting {name}{hint}")
+        raise SettingsError(unknown_key(key))
     return found
 
 

@@ -7,7 +7,7 @@ from. Nothing here reads a file or the environment; ``load`` does.
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, TypeVar, final
+from typing import Final, final
 from urllib.parse import urlsplit
 
 import attrs
@@ -30,6 +30,27 @@ from a2a_trio.config.fields import (
 )
 from a2a_trio.config.server_schema import ServerSettings
 
+__all__ = [
+    "ALIASES",
+    "LEAST_SECRET",
+    "SINGLE_GATEWAY_VARIABLES",
+    "DiscoverySettings",
+    "FilterChoice",
+    "FilterSettings",
+    "GatewaySettings",
+    "LocalDiscoverySettings",
+    "LogSettings",
+    "MdnsSettings",
+    "PeerAuth",
+    "PeerSettings",
+    "PushSettings",
+    "ServerSettings",
+    "Settings",
+    "TimeoutSettings",
+    "UiSettings",
+    "gateway_key",
+]
+
 URL_PATTERN: Final = r"https?://[!-~]{1,2000}"
 ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {"discovery.mdnsEnabled": "discovery.mdns.enabled"}
@@ -41,12 +62,6 @@ SINGLE_GATEWAY_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
 """Environment variables of ``discovery.gateway``; ``discovery.gateways`` has none."""
 LEAST_SECRET: Final = 8
 """Secrets shorter than this are not searched for in outgoing text: they would hit ordinary words."""
-
-_T = TypeVar("_T")
-
-
-def _frozen(value: Mapping[str, _T]) -> Mapping[str, _T]:
-    return MappingProxyType(dict(value))
 
 
 @final
@@ -155,6 +170,10 @@ class GatewaySettings:
         return complete if self.enabled is None else self.enabled and bool(self.url)
 
 
+def _frozen_gateways(value: Mapping[str, GatewaySettings]) -> Mapping[str, GatewaySettings]:
+    return MappingProxyType(dict(value))
+
+
 @final
 @attrs.frozen(kw_only=True)
 class DiscoverySettings:
@@ -170,7 +189,10 @@ class DiscoverySettings:
         default=None, metadata=section_told("One gateway; `gateways` takes several.")
     )
     gateways: Mapping[str, GatewaySettings] = attrs.field(
-        factory=dict, converter=_frozen, hash=False, metadata=sections_told("Gateways by key.")
+        factory=dict,
+        converter=_frozen_gateways,
+        hash=False,
+        metadata=sections_told("Gateways by key."),
     )
     enrich_card: bool = flag(
         True, "Publish facts of the session (cwd, model, tools) to callers with a token.",
@@ -251,6 +273,10 @@ class FilterChoice:
     redact: bool
 
 
+def _frozen_peers(value: Mapping[str, PeerSettings]) -> Mapping[str, PeerSettings]:
+    return MappingProxyType(dict(value))
+
+
 @final
 @attrs.frozen(kw_only=True)
 class Settings:
@@ -261,7 +287,10 @@ class Settings:
     """
 
     peers: Mapping[str, PeerSettings] = attrs.field(
-        factory=dict, converter=_frozen, hash=False, metadata=sections_told("Static directory.")
+        factory=dict,
+        converter=_frozen_peers,
+        hash=False,
+        metadata=sections_told("Static directory."),
     )
     self_identity: str = text(
         "", env="A2A_SELF_IDENTITY", pattern=IDENTITY_PATTERN,

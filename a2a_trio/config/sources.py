@@ -30,10 +30,10 @@ __all__ = [
     "Merged",
     "Rank",
     "merge",
-    "nearest",
     "read_cli",
     "read_environment",
     "read_object",
+    "unknown_key",
 ]
 
 Path: TypeAlias = tuple[str, ...]
@@ -156,7 +156,7 @@ class _Reading:
         )
 
     def unknown(self, section: Section, path: Path) -> None:
-        near = nearest(path[-1], section)
+        near = _nearest(path[-1], section)
         hint = f'; did you mean "{near}"?' if near else ""
         self.warnings.append(f"{self.label}: unknown setting {_printable(dotted(path))}{hint}")
 
@@ -171,14 +171,20 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text[:100])
 
 
-def nearest(name: str, section: Section = TABLE) -> str:
-    """Return the setting whose name is most like a wrong one, or nothing."""
+def _nearest(name: str, section: Section) -> str:
     close = difflib.get_close_matches(name[:64], section.children, n=1, cutoff=0.6)
     if close:
         return close[0]
     everywhere = {key.path[-1]: key.name for key in keys()}
     close = difflib.get_close_matches(name[:64], everywhere, n=1, cutoff=0.8)
     return everywhere[close[0]] if close else ""
+
+
+def unknown_key(key: str) -> str:
+    """Return what to say about a dotted key that is no setting: the key and the nearest one."""
+    close = difflib.get_close_matches(key[:100], [known.name for known in keys()], n=1)
+    hint = f'; did you mean "{close[0]}"?' if close else ""
+    return f"unknown setting {_printable(key)}{hint}"
 
 
 def read_object(value: JsonValue, *, label: str, project: bool, read_secret: SecretReader) -> Layer:
@@ -244,9 +250,7 @@ def read_cli(flags: Mapping[str, object]) -> Layer:
             continue
         found = split_key(name)
         if found is None:
-            near = nearest(name.rpartition(".")[2])
-            hint = f'; did you mean "{near}"?' if near else ""
-            problems.append(f"command line: unknown setting {_printable(name)}{hint}")
+            problems.append(f"command line: {unknown_key(name)}")
             continue
         path, key = found
         try:
