@@ -6,6 +6,7 @@ everything after the first few hundred sends should leave the gauges where they 
 
 import argparse
 import sys
+import time
 from functools import partial
 
 import trio
@@ -14,6 +15,9 @@ from tests.bench.load import check, read_response, request_bytes
 from tests.bench.processes import OURS, ServerProcess, server
 
 Gauges = dict[str, int]
+
+SETTLE_SECONDS = 2.0
+"""Connections that have just been closed are still read for a second."""
 
 
 async def batch(url: str, first: int, count: int, connections: int) -> None:
@@ -50,9 +54,11 @@ def show(label: str, now: Gauges, before: Gauges) -> None:
 def sends(process: ServerProcess, label: str, first: int, count: int, connections: int) -> None:
     """Run batches and print the gauges after each one."""
     step = max(count // 5, 1)
+    time.sleep(SETTLE_SECONDS)
     before = process.gauges()
     for start in range(first, first + count, step):
         trio.run(partial(batch, process.url, start, step, connections))
+        time.sleep(SETTLE_SECONDS)
         show(f"{label} {start + step - first}", process.gauges(), before)
 
 

@@ -4,20 +4,19 @@ import json
 import re
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
 from typing import Final, TypeAlias, final
 
 import attrs
 import pytest
 import trio
 
-from a2a_trio import Server, Settings, TaskContext, serve
+from a2a_trio import Server, Settings, TaskContext, open_server
 from a2a_trio.config.server_schema import ServerSettings
 from a2a_trio.wire.model import JsonValue
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 120.0
 """Seconds after which a test counts as hanging; nothing here is expected to take one second."""
 
 MANY: Final = 200
@@ -40,7 +39,7 @@ class GatedAgent:
         if task.raw_text == "flood":
             self.run_of(task.context_id).set()
             while not self.gate.is_set():
-                await task.artifact("flood", "x" * 16_384, append=True)
+                await task.artifact("flood", "x" * 262_144, append=True)
                 await trio.lowlevel.checkpoint()
             return "flooded"
         await task.update("at the gate")
@@ -128,6 +127,8 @@ class House:
 
     server: Server
     agent: GatedAgent = attrs.field(factory=GatedAgent)
+    stopped: trio.Event = attrs.field(factory=trio.Event)
+    """Set when the server has closed."""
     _streams: list[trio.SocketStream] = attrs.field(factory=list)
 
     async def caller(self) -> Caller:
@@ -135,6 +136,13 @@ class House:
         stream = await trio.open_tcp_stream("127.0.0.1", self.server.port)
         self._streams.append(stream)
         return Caller(stream, self.server.port)
+
+    async def stop(self) -> float:
+        """Drain the server and return how many seconds it took until it had closed."""
+        begin = trio.current_time()
+        await self.server.drain()
+        await self.stopped.wait()
+        return trio.current_time() - begin
 
     def close(self) -> None:
         """Close every connection of the callers."""
@@ -199,21 +207,30 @@ def settings() -> Settings:
             max_concurrent=2 * MANY,
             rate_limit_per_min=1_000_000,
             flood_limit_per_min=1_000_000,
+            max_task_bytes=4 * 1024 * 1024,
         )
     )
 
 
 MakeHouse: TypeAlias = Callable[[Server], House]
-OpenHouse: TypeAlias = Callable[[], AbstractAsyncContextManager[House]]
+OpenHouse: TypeAlias = Callable[..., AbstractAsyncContextManager[House]]
+Connect: TypeAlias = Callable[[int], Awaitable[Caller]]
 
 
 @asynccontextmanager
-async def _open_house() -> AsyncIterator[House]:
-    agent = GatedAgent()
+async def _open_house(wanted: Settings | None = None) -> AsyncIterator[House]:
+    agent, stopped = GatedAgent(), trio.Event()
+
+    async def run(*, task_status: trio.TaskStatus[Server]) -> None:
+        async with open_server(agent, wanted or settings()) as server:
+            task_status.started(server)
+            await server.wait_drained()
+        stopped.set()
+
     with trio.fail_after(PATIENCE):
         async with trio.open_nursery() as nursery:
-            server = await nursery.start(partial(serve, agent, settings()))
-            house = House(server, agent)
+            server = await nursery.start(run)
+            house = House(server, agent, stopped)
             try:
                 yield house
             finally:
@@ -223,7 +240,7 @@ async def _open_house() -> AsyncIterator[House]:
 
 @pytest.fixture
 def open_house() -> OpenHouse:
-    """``async with open_house() as house`` runs a server, which is cancelled in the end."""
+    """``async with open_house([settings]) as house``: a server, which is cancelled in the end."""
     return _open_house
 
 
@@ -244,3 +261,17 @@ def make_house() -> MakeHouse:
 def room() -> Settings:
     """Settings with room for every run of these tests."""
     return settings()
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Connect]:
+    """``await connect(port)`` speaks to a server of another process; closed after the test."""
+    streams: list[trio.SocketStream] = []
+
+    async def open_caller(port: int) -> Caller:
+        streams.append(await trio.open_tcp_stream("127.0.0.1", port))
+        return Caller(streams[-1], port)
+
+    yield open_caller
+    for stream in streams:
+        stream.socket.close()

@@ -10,11 +10,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import attrs
 import pytest
 import trio
 
+from a2a_trio import Settings
+
 if TYPE_CHECKING:
-    from tests.network.conftest import Caller, House
+    from tests.network.conftest import Caller, House, OpenHouse
 
 MANY: Final = 200
 
@@ -62,6 +65,20 @@ async def test_dropping_a_stream_midway(house: "House", leave: Leave) -> None:
     await leave(caller)
     await house.until_gauges(slots_used=1, subscribers=0, streams_open=0)
     await check_that_the_task_ends(house, "c")
+
+
+async def test_leaving_a_stream_can_cancel(
+    open_house: "OpenHouse", room: Settings, leave: Leave
+) -> None:
+    """``streamDisconnect: "cancel"``: the run ends with the stream that asked for it."""
+    server = attrs.evolve(room.server, stream_disconnect="cancel")
+    async with open_house(attrs.evolve(room, server=server)) as house:
+        caller = await house.caller()
+        await caller.send("SendStreamingMessage", "c")
+        await caller.until(b"at the gate")
+        await leave(caller)
+        await house.until_state("c", "TASK_STATE_CANCELED")
+        await house.until_gauges(slots_used=0, subscribers=0, streams_open=0)
 
 
 async def test_dropping_a_subscription(house: "House", leave: Leave) -> None:
