@@ -70,7 +70,10 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_true", help="machine-readable: one JSON object per line"
     )
     group.add_argument(
-        "-q", "--quiet", action="store_true", help="no progress or hints on standard error"
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="no progress, hints or warnings on standard error",
     )
 
 

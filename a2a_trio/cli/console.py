@@ -48,7 +48,7 @@ class Console:
         out: standard output.
         err: standard error.
         json: results are JSON lines and notes are dropped.
-        quiet: notes are dropped, errors are not.
+        quiet: notes and warnings are dropped, errors are not.
         out_colour: ``out`` understands escape sequences.
         err_colour: ``err`` understands escape sequences, so a progress line may be rewritten.
     """
@@ -113,8 +113,9 @@ class Console:
             self._tell(_paint(text, style, on=self.err_colour))
 
     def warn(self, text: str) -> None:
-        """Tell people something they should not miss; JSON mode does not hide it."""
-        self._tell(_paint("warning:", Style.WAIT, on=self.err_colour) + f" {text}")
+        """Tell people something they should not miss; JSON mode does not hide it, quiet does."""
+        if not self.quiet:
+            self._tell(_paint("warning:", Style.WAIT, on=self.err_colour) + f" {text}")
 
     def error(self, text: str, fields: Mapping[str, JsonValue] | None = None) -> None:
         """Report why the command fails: a line for people, an ``error`` object in JSON mode."""

@@ -87,7 +87,9 @@ def check_address(peer: str, settings: Settings) -> None:
     try:
         base_url(url, Policy.OPERATOR)
     except ValueError as error:
-        raise UsageError(f"{peer}: {error}") from None
+        # A URL with user information holds a password.
+        shown = "the URL" if "@" in url else peer
+        raise UsageError(f"{shown}: {error}") from None
 
 
 def token_for(

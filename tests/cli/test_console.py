@@ -78,6 +78,7 @@ def test_quiet_drops_notes_but_not_errors(screen: ScreenMaker) -> None:
     s = screen(quiet=True)
 
     s.console.note("note")
+    s.console.warn("careful")
     s.console.error("broken")
 
     assert s.err.getvalue() == "a2a-trio: broken\n"

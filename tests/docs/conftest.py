@@ -12,6 +12,7 @@ what else a block is:
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -82,13 +83,13 @@ class Step:
 
 
 def steps(text: str) -> list[Step]:
-    """Return the commands of a console block; a line that ends in a backslash goes on."""
+    """Return the commands of a console block; a line that begins with ``>`` continues one."""
     found: list[tuple[list[str], list[str]]] = []
     for line in text.splitlines():
         if line.startswith("$ "):
             found.append(([line[2:]], []))
-        elif found and found[-1][0][-1].endswith("\\") and not found[-1][1]:
-            found[-1][0].append(line.removeprefix("> "))
+        elif line.startswith("> ") and not found[-1][1]:
+            found[-1][0].append(line[2:])
         else:
             found[-1][1].append(line + "\n")
     return [Step("\n".join(command), "".join(output)) for command, output in found]
@@ -168,12 +169,22 @@ class Terminal:
     ports: dict[str, str] = attrs.field(factory=dict)
     """Port in the text -> port that is really used."""
 
+    def real(self, text: str) -> str:
+        """Return a text with the ports that this page's servers really have."""
+        return _ADDRESS.sub(lambda m: f"127.0.0.1:{self.ports.get(m[1], m[1])}", text)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file; a server that it tells its address gets a free port now."""
+        for port in _ADDRESS.findall(text):
+            if name.endswith(".py") and port not in self.ports:
+                with socket.create_server(("127.0.0.1", 0)) as free:
+                    self.ports[port] = str(free.getsockname()[1])
+        (self.folder / name).write_text(self.real(text), encoding="utf-8")
+
     def run(self, command: str) -> "subprocess.CompletedProcess[str]":
-        """Run a command as typed, with the ports that this page's servers really have."""
-        for written, real in self.ports.items():
-            command = command.replace(f":{written}", f":{real}")
+        """Run a command as typed, against the servers of this page."""
         return subprocess.run(
-            ["/bin/bash", "-c", command],
+            ["/bin/bash", "-c", self.real(command)],
             cwd=self.folder,
             env=self.environ,
             stdout=subprocess.PIPE,
@@ -185,13 +196,12 @@ class Terminal:
 
     def shown(self, output: str) -> str:
         """Return what was printed as the page would show it."""
-        for written, real in self.ports.items():
-            output = output.replace(f":{real}", f":{written}")
-        return output
+        written = {real: written for written, real in self.ports.items()}
+        return _ADDRESS.sub(lambda m: f"127.0.0.1:{written.get(m[1], m[1])}", output)
 
     def start(self, step: Step) -> None:
         """Start a server on a free port and wait until it has printed what the page shows."""
-        command = _ADDRESS.sub("127.0.0.1:0", step.command)
+        command = _ADDRESS.sub(lambda m: f"127.0.0.1:{self.ports.get(m[1], 0)}", step.command)
         command = re.sub(r"--port \d+", "--port 0", command)
         process = subprocess.Popen(
             ["/bin/bash", "-c", f"exec {command}"],

@@ -33,7 +33,7 @@ def test_examples_run(page: Path, terminal: Terminal) -> None:
             case "text" if "prints" in block.directives:
                 assert pattern_of(block.text).fullmatch(printed), f"{where} prints:\n{printed}"
             case _ if "file" in block.directives:
-                (terminal.folder / block.directives["file"]).write_text(block.text)
+                terminal.write(block.directives["file"], block.text)
 
 
 def _console(block: Block, terminal: Terminal, where: str) -> None:
@@ -43,6 +43,8 @@ def _console(block: Block, terminal: Terminal, where: str) -> None:
             continue
         done = terminal.run(step.command)
         output = terminal.shown(done.stdout)
+        if not output.endswith("\n"):
+            output += "\n"
         assert done.returncode == 0, f"{where} $ {step.command}\n{output}"
         if step.expected:
             assert pattern_of(step.expected).fullmatch(output), (
@@ -52,14 +54,11 @@ def _console(block: Block, terminal: Terminal, where: str) -> None:
 
 def _python(block: Block, terminal: Terminal, where: str) -> str:
     name = block.directives.get("file")
-    path = terminal.folder / (name or "example.py")
-    text = block.text
-    for written, real in terminal.ports.items():
-        text = text.replace(f":{written}", f":{real}")
-    path.write_text(text, encoding="utf-8")
     if name:
+        terminal.write(name, block.text)
         return ""
-    done = terminal.run(f"python {path.name}")
+    (terminal.folder / "example.py").write_text(terminal.real(block.text), encoding="utf-8")
+    done = terminal.run("python example.py")
     assert done.returncode == 0, f"{where}\n{done.stdout}"
     return terminal.shown(done.stdout)
 
