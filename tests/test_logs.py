@@ -117,7 +117,7 @@ def test_libraries_that_log_every_request_are_quiet(stream: io.StringIO) -> None
 
 def test_the_last_configuration_counts(stream: io.StringIO) -> None:
     """Twice configured is not twice written."""
-    configure_logging("info", json=True, redact=redact, stream=io.StringIO())
+    configure_logging("info", json=True, redact=redact, stream=stream)
     configure_logging("info", json=True, redact=redact, stream=stream)
     logging.getLogger("lib").warning("once")
     structlog.get_logger().info("once")

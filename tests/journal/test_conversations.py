@@ -46,6 +46,14 @@ def test_a_name_stays_in_its_folder(context_id: str) -> None:
     assert len(name.encode()) < 200
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [("abc", "ABC"), ("a/b", "ab"), ("", "ctx"), (".", "..")]
+)
+def test_ids_that_look_alike_have_files_of_their_own(one: str, other: str) -> None:
+    """What is dropped from a name is still in its hash."""
+    assert file_name(one).lower() != file_name(other).lower()
+
+
 def test_a_harmless_id_is_its_own_name() -> None:
     """The files can be found by hand, and by the seed implementation."""
     assert file_name("ctx-0f3a_9") == "ctx-0f3a_9.jsonl"

@@ -98,6 +98,20 @@ def test_only_regular_files_are_opened(tmp_path: Path, kind: str, flags: int) ->
         assert (tmp_path / "target").read_text(encoding="ascii") == "precious"
 
 
+def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
+    """Whoever got there first does not get to read along."""
+
+    class Foreign(FileOps):
+        def owner(self, fd: int) -> int:
+            return super().owner(fd) + 1
+
+    (tmp_path / "log").touch()
+    folder = os.open(tmp_path, os.O_RDONLY)
+    with pytest.raises(PermissionError):
+        open_private(Foreign(), "log", APPEND, folder=folder)
+    os.close(folder)
+
+
 def test_a_file_that_others_may_read_is_closed_to_them(tmp_path: Path) -> None:
     """An older program may have left it 0644."""
     (tmp_path / "log").touch(mode=0o644)
