@@ -224,7 +224,7 @@ async def basics(session: Session) -> None:
 
     await session.step("get", got)
     await session.step("parts", parts)
-    for text in ("hello", "chunks", "fail", "reject", "message"):
+    for text in ("hello", "chunks", "fail", "reject", "raise", "message"):
         await session.step(f"stream {text}", partial(session.streamed, text))
         await session.step(f"send {text}", partial(session.sent, text))
     await session.step("cancel twice", again_canceled)

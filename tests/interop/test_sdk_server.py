@@ -19,6 +19,7 @@ from a2a_trio import (
     open_client,
 )
 from a2a_trio.errors import (
+    InternalError,
     TaskNotCancelableError,
     TaskNotFoundError,
     UnsupportedOperationError,
@@ -265,3 +266,12 @@ async def test_raises_the_class_of_each_error(client: Client) -> None:
     assert ended is not None
     with pytest.raises(UnsupportedOperationError):
         await client.send("more", task_id=ended.id, context_id=ended.context_id)
+
+
+async def test_reports_a_broken_executor(client: Client) -> None:
+    """The server answers an internal error, at once or as the last event of a stream."""
+    with pytest.raises(InternalError):
+        await client.send("raise")
+    with pytest.raises(InternalError):
+        async with client.stream("raise") as events:
+            assert [type(event) async for event in events]
