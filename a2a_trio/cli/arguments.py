@@ -111,8 +111,7 @@ def add_peer(parser: argparse.ArgumentParser) -> None:
         "--timeout",
         type=seconds,
         metavar="SECONDS",
-        help="give up waiting for one answer after this long; 0 waits for ever"
-        " (default: the setting timeouts.send)",
+        help="give up after this long; 0 waits for ever (default: the settings below timeouts)",
     )
     add_settings(parser)
     add_output(parser)

@@ -20,6 +20,7 @@ from a2a_trio import (
 from a2a_trio.cli import render
 from a2a_trio.cli.console import Console, Style
 from a2a_trio.cli.exits import ExitCode
+from a2a_trio.logs import configure_logging
 from a2a_trio.wire.model import JsonValue
 
 SLOW: Final = "count the stars"
@@ -31,6 +32,8 @@ WAIT_SEC: Final = 60.0
 
 def run(_namespace: argparse.Namespace, console: Console) -> ExitCode:
     """Run ``a2a-trio demo``."""
+    # Without this, a log line would go to standard output, among the results.
+    configure_logging("warning", json=console.json, redact=str, stream=console.err)
     return trio.run(demo, console)
 
 

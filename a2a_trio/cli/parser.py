@@ -227,6 +227,8 @@ COMMANDS: Final = (
     Command(
         name="tasks",
         summary="list tasks, newest first",
+        description="List tasks, newest first. With --json, a page is one object with the token of"
+        " the next page; with --all as well, each task is a line of its own.",
         examples=(
             f"a2a-trio tasks {_LOCAL}",
             f"a2a-trio tasks {_LOCAL} --state working --after 2025-01-31T12:00:00Z",

@@ -28,7 +28,7 @@ def methods_page() -> str:
         (
             f"`{method.operation.value}`",
             f"`{method.aliases[0]}`" if method.aliases[0] else "",
-            ", ".join(f"`{alias}`" for alias in method.aliases[1:]),
+            ", ".join(f"`{alias}`" for alias in method.aliases[1:] if alias),
             f"`{method.params.__name__}`",
             f"`{method.result.__name__}`" + (" (stream)" if method.streaming else ""),
             "polling" if method.polling else "normal",

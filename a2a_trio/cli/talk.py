@@ -109,12 +109,16 @@ async def _detach(options: SendOptions, console: Console, connect: Connect) -> E
 
 async def _stream(options: SendOptions, console: Console, connect: Connect) -> ExitCode:
     view: EventView = JsonView(console) if console.json else TextView(console, options.peer)
-    async with (
-        connect() as client,
-        client.stream(options.text, context_id=options.context, task_id=options.task) as events,
-    ):
-        async for event in events:
-            view.show(event)
+    try:
+        async with (
+            connect() as client,
+            client.stream(options.text, context_id=options.context, task_id=options.task) as events,
+        ):
+            async for event in events:
+                view.show(event)
+    except BaseException:
+        view.cut_off()
+        raise
     return view.finish()
 
 
@@ -158,6 +162,9 @@ class JsonView:
         self._console.record(codec.encode(as_response(event)))
         if isinstance(event, Task | TaskStatusUpdateEvent):
             self._state = event.status.state
+
+    def cut_off(self) -> None:
+        """Do nothing: what was written is complete lines."""
 
     def finish(self) -> ExitCode:
         """Return the exit code of the last state that was seen."""
@@ -203,6 +210,14 @@ class TextView:
             self._console.line(text)
         _conclude(self._task_id, self._context_id, state, self._peer, self._console)
         return exit_for_state(state)
+
+    def cut_off(self) -> None:
+        """Say, after Ctrl-C or a lost connection, that the task goes on without a listener."""
+        self._end_line()
+        if self._status is not None and not self._status.state.is_terminal:
+            self._console.note(
+                f"the task goes on: a2a-trio status {self._peer} {label(self._task_id)} --wait 300"
+            )
 
     def _adopt(self, task_id: str, context_id: str, status: TaskStatus) -> None:
         self._task_id = task_id

@@ -110,5 +110,4 @@ def _with_limit(settings: Settings, seconds: float) -> Settings:
     limit = min(max(seconds, SHORTEST_SEC), LONGEST_SEC)
     peers = {name: attrs.evolve(entry, timeout=limit) for name, entry in settings.peers.items()}
     timeouts = attrs.evolve(settings.timeouts, send=limit * 1000.0)
-    # mypy leaves the type variable of the field's converter open.
-    return attrs.evolve(settings, timeouts=timeouts, peers=peers)  # type: ignore[arg-type]
+    return attrs.evolve(settings, timeouts=timeouts, peers=peers)

@@ -117,6 +117,10 @@ async def list_tasks(options: TasksOptions, console: Console, connect: Connect) 
             status_timestamp_after=options.after,
             include_artifacts=True,
         )
+    if console.json:
+        # The whole answer: machines need the token of the next page, too.
+        console.record(codec.encode(page))
+        return ExitCode.OK
     _show_all(page.tasks, console)
     if page.next_page_token:
         console.note(

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import attrs
 import pytest
@@ -27,8 +27,6 @@ from a2a_trio.wire.model import (
     TaskStatus,
 )
 from a2a_trio.wire.requests import ListTasksResponse
-
-T = TypeVar("T")
 
 PATIENCE = 120
 """Seconds after which a process that hangs is given up; no test passes or fails by speed."""
@@ -146,6 +144,8 @@ class FakeClient:
     events: Sequence[StreamEvent] = ()
     pages: Sequence[ListTasksResponse] = ()
     error: A2AError | None = None
+    broken: A2AError | None = None
+    """How the stream ends after its events, if not well."""
     calls: list[tuple[object, ...]] = attrs.field(factory=list)
 
     def _called(self, *what: object) -> None:
@@ -170,7 +170,13 @@ class FakeClient:
         self, content: str, /, *, context_id: str = "", task_id: str = ""
     ) -> AsyncIterator[AsyncIterator[StreamEvent]]:
         self._called("stream", content, context_id, task_id)
-        yield _each(self.events)
+        yield self._each_event()
+
+    async def _each_event(self) -> AsyncIterator[StreamEvent]:
+        for event in self.events:
+            yield event
+        if self.broken is not None:
+            raise self.broken
 
     async def send_detached(
         self, content: str, /, *, context_id: str = "", task_id: str = ""
@@ -216,8 +222,3 @@ class FakeClient:
         self._called("list_all", context_id, status, status_timestamp_after)
         assert include_artifacts
         return tuple(task for page in self.pages for task in page.tasks)[:max_tasks]
-
-
-async def _each(values: Sequence[T]) -> AsyncIterator[T]:
-    for value in values:
-        yield value

@@ -7,7 +7,7 @@ import pytest
 
 from a2a_trio.cli.exits import ExitCode, UsageError
 from a2a_trio.cli.talk import MAX_STDIN_BYTES, SendOptions, read_text, send
-from a2a_trio.errors import ServerBusyError
+from a2a_trio.errors import PeerTimeoutError, ServerBusyError
 from a2a_trio.wire.model import (
     Artifact,
     Part,
@@ -202,6 +202,20 @@ async def test_stream_of_a_message(screen: ScreenMaker) -> None:
 
     assert await send(_options(stream=True), s.console, client.connect) is ExitCode.OK
     assert s.out.getvalue() == "hello\n"
+
+
+async def test_stream_that_is_cut_off_says_where_the_task_is(screen: ScreenMaker) -> None:
+    """After a lost connection the reader knows how to go on."""
+    s = screen()
+    client = FakeClient(
+        events=(make_task(TaskState.WORKING), _chunk("half")), broken=PeerTimeoutError("silent")
+    )
+
+    with pytest.raises(PeerTimeoutError):
+        await send(_options(stream=True), s.console, client.connect)
+
+    assert s.out.getvalue() == "half\n"
+    assert "the task goes on: a2a-trio status http://peer t-1" in s.err.getvalue()
 
 
 async def test_refusal_reaches_the_last_frame(screen: ScreenMaker) -> None:

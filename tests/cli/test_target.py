@@ -11,8 +11,7 @@ from a2a_trio.config.schema import PeerAuth, PeerSettings
 RESEARCHER = PeerSettings(
     url="http://127.0.0.1:9999", auth=PeerAuth(token="token-of-the-researcher")
 )
-# mypy leaves the type variable of the field's converter open.
-SETTINGS = Settings(peers={"researcher": RESEARCHER})  # type: ignore[dict-item]
+SETTINGS = Settings(peers={"researcher": RESEARCHER})
 VARIABLE = {"A2A_BEARER_TOKEN": "token-of-the-variable"}
 
 

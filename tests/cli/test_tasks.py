@@ -102,6 +102,18 @@ async def test_tasks_shows_one_page_and_how_to_get_the_next(screen: ScreenMaker)
     assert s.err.getvalue() == "2 of 3; next page: --page-token next\n"
 
 
+async def test_tasks_as_json_is_the_whole_page(screen: ScreenMaker) -> None:
+    """Machines get the token of the next page with the tasks."""
+    s = screen(json=True)
+    client = FakeClient(pages=(PAGE, LAST_PAGE))
+
+    await tasks.list_tasks(TasksOptions(peer="p"), s.console, client.connect)
+
+    page = json.loads(s.out.getvalue())
+    assert [task["id"] for task in page["tasks"]] == ["t-1", "t-2"]
+    assert (page["nextPageToken"], page["totalSize"]) == ("next", 3)
+
+
 async def test_tasks_passes_its_filters_on(screen: ScreenMaker) -> None:
     """The peer filters, not the command."""
     client = FakeClient(pages=(LAST_PAGE,))
