@@ -170,7 +170,8 @@ class _Exchange:
 
     async def _receive_body(self, limit: int) -> bytes:
         declared = self.headers.get("content-length")
-        if declared.isdigit() and int(declared) > limit:
+        length = int(declared) if declared.isdecimal() else -1
+        if length > limit:
             raise PayloadTooLargeError(metadata={"limit": str(limit)})
         chunks: list[bytes] = []
         size = 0
@@ -181,6 +182,8 @@ class _Exchange:
                 if size > limit:
                     raise PayloadTooLargeError(metadata={"limit": str(limit)})
                 chunks.append(chunk)
+            if size == length:
+                self._unread = False  # the empty event that says so may stay where it is
         self._watch()
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 

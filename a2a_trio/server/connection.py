@@ -14,6 +14,7 @@ instead of ``hypercorn.trio.TCPServer``, and why:
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Final, final
 
 import h11
@@ -163,15 +164,19 @@ class Connection:
             self._reading.deadline = deadline
 
     async def _send(self, data: bytes) -> None:
-        async with self._send_lock:
+        gone = False
+        try:
+            self._send_lock.acquire_nowait()  # nearly always free, and then no checkpoint is due
+        except trio.WouldBlock:
+            await self._send_lock.acquire()
+        try:
             # Half a chunk on the wire would be worse than a late cancellation.
             with trio.CancelScope(shield=True):
-                try:
-                    await self._stream.send_all(data)
-                except (trio.BrokenResourceError, trio.ClosedResourceError):
-                    gone = True
-                else:
-                    gone = False
+                await self._stream.send_all(data)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            gone = True
+        finally:
+            self._send_lock.release()
         if gone and self._protocol is not None:
             await self._protocol.handle(Closed())
 
@@ -229,13 +234,19 @@ class _Protocol(H11Protocol):
 
     async def _create_stream(self, request: h11.Request) -> None:
         await super()._create_stream(request)
-        if isinstance(self.stream, HTTPStream):
-            # The application was spawned, but nothing has let it run yet.
+        stream = self.stream
+        if isinstance(stream, HTTPStream):
             self._leave = None
-            self.stream.scope["extensions"][ON_DISCONNECT] = {"call": self._on_disconnect}
+            # The application was spawned, but nothing has let it run yet.
+            stream.scope["extensions"][ON_DISCONNECT] = {
+                "call": partial(self._on_disconnect, stream)
+            }
 
-    def _on_disconnect(self, leave: Callable[[], None]) -> None:
-        self._leave = leave
+    def _on_disconnect(self, stream: HTTPStream, leave: Callable[[], None]) -> None:
+        if self.stream is stream:
+            self._leave = leave
+        else:
+            leave()  # the client was faster than the application
 
     async def _close_stream(self) -> None:
         if self._leave is not None:

@@ -67,6 +67,7 @@ class Parking:
     async def reopen(self, run: Run) -> None:
         """Begin a run on a stored task that waits for its caller: its message is the answer."""
         await self._records.publish(run, Answered(run.request.message))
+        await self._records.attach(run, run.request.tap)
 
     async def unpark(self, run: Run) -> None:
         """Wait for a slot if the run gave its own back and still has none."""
@@ -111,6 +112,7 @@ class Parking:
             self._engine.kill(run, run.failure_event(str(exc)))
             await trio.lowlevel.checkpoint()
             raise
+        await self._records.attach(run, run.request.tap)
         run.turn.begun.set()
         await self.unpark(run)
         # Standing in line for a slot does not count.

@@ -65,9 +65,14 @@ class Records:
         task = Task(id=task_id, context_id=context_id, status=status, history=(heard,))
         return TaskRecord(task=task, owner=request.caller.identity, dialect=dialect)
 
-    async def create(self, record: TaskRecord, tap: Tap | None) -> None:
-        """Store a first record, and prime the tap with it."""
-        await self._store.create(record, tap)
+    async def create(self, run: Run) -> None:
+        """Store a run's first record, and prime the tap of its message with it."""
+        await self._store.create(run.record, run.request.tap)
+
+    async def attach(self, run: Run, tap: Tap | None) -> None:
+        """Prime the tap that a message brought, if it brought one, with the task as it is."""
+        if tap is not None:
+            await self._store.attach(run.id, tap)
 
     async def reject(self, record: TaskRecord, reason: str, tap: Tap | None) -> Task:
         """Store a new task that is refused before any run, in REJECTED."""

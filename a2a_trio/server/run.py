@@ -17,6 +17,7 @@ from a2a_trio.rules.admission import Caller
 from a2a_trio.rules.endings import Asked, Ending, Finished, Replied
 from a2a_trio.rules.lifecycle import ArtifactAdded, Failed, TaskEvent, TaskRecord
 from a2a_trio.server.leases import Lease
+from a2a_trio.server.subscriptions import Tap
 from a2a_trio.wire.model import Artifact, JsonObject, Message, Task
 
 __all__ = ["Mode", "OutboundFilter", "Question", "Request", "Run", "Turn"]
@@ -61,6 +62,8 @@ class Request:
     metadata: JsonObject
     accepted_output_modes: tuple[str, ...] = ()
     extensions: tuple[str, ...] = ()
+    tap: Tap | None = None
+    """The subscriber that the message brought along; primed with the task as the message left it."""
     on_reply: Callable[[Message], None] | None = None
     """Told of a direct Message answer, before anybody gets it."""
 

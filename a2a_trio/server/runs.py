@@ -44,7 +44,7 @@ from a2a_trio.server.leases import Lease
 from a2a_trio.server.parking import Parking
 from a2a_trio.server.records import Records
 from a2a_trio.server.run import Mode, OutboundFilter, Request, Run, Turn
-from a2a_trio.server.subscriptions import Subscriptions, Tap
+from a2a_trio.server.subscriptions import Subscriptions
 from a2a_trio.wire.model import Message, Task, TaskState
 
 __all__ = ["RunEngine", "RunLimits", "Runner", "Statistics"]
@@ -186,7 +186,7 @@ class RunEngine:
             )
         return Lease(self._slots)
 
-    def start(self, record: TaskRecord, request: Request, lease: Lease, tap: Tap | None) -> Run:
+    def start(self, record: TaskRecord, request: Request, lease: Lease) -> Run:
         """Start the run of a new task, or of a stored one that waits for its caller.
 
         Synchronous: once it returns, the run lives in the runs nursery, whatever becomes of the
@@ -202,7 +202,7 @@ class RunEngine:
             started_at=trio.current_time(),
         )
         self._runs[run.id] = run
-        self._jobs.start_soon(self._drive, run, tap, name=f"run {run.id}")
+        self._jobs.start_soon(self._drive, run, name=f"run {run.id}")
         return run
 
     async def deliver(self, run: Run, request: Request) -> Turn:
@@ -211,6 +211,7 @@ class RunEngine:
         turn, to_inbox = run.deliver(request)
         if to_inbox:
             await self.records.publish(run, MessageReceived(request.message))
+            await self.records.attach(run, request.tap)
         return turn
 
     def kill(self, run: Run, verdict: TaskEvent) -> None:
@@ -283,10 +284,10 @@ class RunEngine:
 
     # --- the child of the nursery -------------------------------------------------------------
 
-    async def _drive(self, run: Run, tap: Tap | None) -> None:
+    async def _drive(self, run: Run) -> None:
         try:
             with run.lease:
-                if await self._open(run, tap):
+                if await self._open(run):
                     verdict = await self._work(run)
                     await self._conclusions.conclude(run, verdict)
         finally:
@@ -295,10 +296,10 @@ class RunEngine:
                 await self._conclusions.conclude(run, run.failed("server stopped"))
             self._leave(run)
 
-    async def _open(self, run: Run, tap: Tap | None) -> bool:
+    async def _open(self, run: Run) -> bool:
         try:
             if run.record.state is TaskState.SUBMITTED:
-                await self.records.create(run.record, tap)
+                await self.records.create(run)
                 await self.records.publish(run, Started())
             else:
                 await self._parking.reopen(run)

@@ -17,6 +17,7 @@ from a2a_trio.errors import (
     FieldViolation,
     InternalError,
     InvalidParamsError,
+    ProtocolError,
     PushNotificationNotSupportedError,
     UnsupportedOperationError,
 )
@@ -38,6 +39,9 @@ _GONE: Final = "The task of this message is gone"
 Guard: TypeAlias = Callable[[Message, CallContext], str]
 """Counts a message and says why it is refused; ``""`` is welcome."""
 
+OpenTap: TypeAlias = Callable[[str], Tap | None]
+"""Begins to listen to a task, if the call is a stream."""
+
 
 @final
 @attrs.frozen(kw_only=True)
@@ -47,6 +51,7 @@ class _Accepted:
     outcome: Task | Message
     run: Run | None = None
     turn: Turn | None = None
+    tap: Tap | None = None
 
 
 @final
@@ -83,7 +88,7 @@ class Sends:
         self, request: SendMessageRequest, context: CallContext, mode: Mode
     ) -> Task | Message:
         """Give a message to the agent; return the task as far as the mode waits, or the reply."""
-        accepted = await self._accept(request, context, mode, None)
+        accepted = await self._accept(request, context, mode, _no_tap)
         if accepted.run is None or accepted.turn is None:
             return accepted.outcome
         run, turn = accepted.run, accepted.turn
@@ -107,33 +112,30 @@ class Sends:
         The tap is the caller's to close.
         """
         with ExitStack() as undo:
-            tap = self._open_tap(request, undo)
-            accepted = await self._accept(request, context, Mode.STREAMING, tap)
+
+            def open_tap(task_id: str) -> Tap:
+                tap = self._subscriptions.open(task_id)
+                undo.callback(tap.close)
+                return tap
+
+            accepted = await self._accept(request, context, Mode.STREAMING, open_tap)
             if accepted.turn is not None:
                 await accepted.turn.begun.wait()
             if accepted.run is not None and accepted.run.failure is not None:
                 raise InternalError
             if isinstance(accepted.outcome, Message):
                 raise UnsupportedOperationError(_GONE)
-            if tap is None or accepted.outcome.id != tap.task_id:
-                # A task that was there before: a repeat, or the answer to a question.
-                undo.close()
-                tap = self._subscriptions.open(accepted.outcome.id)
-                undo.callback(tap.close)
+            tap = accepted.tap
+            if tap is None:
+                # A repeat: its task was there before.
+                tap = open_tap(accepted.outcome.id)
                 if await self._store.attach(accepted.outcome.id, tap) is None:
                     raise UnsupportedOperationError(_GONE)
             undo.pop_all()
         return tap, accepted.run
 
-    def _open_tap(self, request: SendMessageRequest, undo: ExitStack) -> Tap | None:
-        if request.message.task_id:
-            return None
-        tap = self._subscriptions.open(self._engine.records.new_id())
-        undo.callback(tap.close)
-        return tap
-
     async def _accept(
-        self, request: SendMessageRequest, context: CallContext, mode: Mode, tap: Tap | None
+        self, request: SendMessageRequest, context: CallContext, mode: Mode, open_tap: OpenTap
     ) -> _Accepted:
         configuration = request.configuration
         if configuration and configuration.task_push_notification_config is not None:
@@ -142,8 +144,8 @@ class Sends:
         if repeated is not None:
             return repeated
         if request.message.task_id:
-            return await self._continue(request, context, mode)
-        return await self._begin(request, context, mode, tap)
+            return await self._continue(request, context, mode, open_tap)
+        return await self._begin(request, context, mode, open_tap)
 
     # --- repeats --------------------------------------------------------------------------------
 
@@ -182,28 +184,30 @@ class Sends:
     # --- new tasks ------------------------------------------------------------------------------
 
     async def _begin(
-        self, send: SendMessageRequest, context: CallContext, mode: Mode, tap: Tap | None
+        self, send: SendMessageRequest, context: CallContext, mode: Mode, open_tap: OpenTap
     ) -> _Accepted:
         records = self._engine.records
-        task_id = records.new_id() if tap is None else tap.task_id
         # From here to ``start`` nothing is awaited: a slot that was taken has its run.
+        task_id = records.new_id()
+        tap = open_tap(task_id)
         lease = self._engine.take_slot()
-        request = _request(send, context, mode)
+        request = _request(send, context, mode, tap)
         record = records.first(request, context.dialect, task_id)
-        request = attrs.evolve(request, message=record.task.history[0])
-        refusal = self._guard(request.message, context)
+        refusal = self._guard(record.task.history[0], context)
         known = self._remember(send, context, task_id)
         if refusal:
             lease.give_back()
-            return _Accepted(outcome=await records.reject(record, refusal, tap))
-        request = attrs.evolve(request, on_reply=known.answered_with)
-        run = self._engine.start(record, request, lease, tap)
-        return _Accepted(outcome=record.task, run=run, turn=run.turn)
+            return _Accepted(outcome=await records.reject(record, refusal, tap), tap=tap)
+        request = attrs.evolve(
+            request, message=record.task.history[0], on_reply=known.answered_with
+        )
+        run = self._engine.start(record, request, lease)
+        return _Accepted(outcome=record.task, run=run, turn=run.turn, tap=tap)
 
     # --- tasks that exist -----------------------------------------------------------------------
 
     async def _continue(
-        self, send: SendMessageRequest, context: CallContext, mode: Mode
+        self, send: SendMessageRequest, context: CallContext, mode: Mode, open_tap: OpenTap
     ) -> _Accepted:
         record = await owned(self._store, self._engine, send.message.task_id, context)
         task = record.task
@@ -212,23 +216,25 @@ class Sends:
         if record.state.is_terminal:
             raise UnsupportedOperationError("The task has ended; send a new message instead")
         message = attrs.evolve(send.message, context_id=task.context_id)
-        request = attrs.evolve(_request(send, context, mode), message=message)
-        run = self._engine.live(task.id)
-        if run is None:
-            return self._resume(record, request, send, context)
-        self._refuse_loop(message, context)
-        turn = await self._engine.deliver(run, request)
+        tap = open_tap(task.id)
+        request = attrs.evolve(_request(send, context, mode, tap), message=message)
         self._remember(send, context, task.id)
-        return _Accepted(outcome=task, run=run, turn=turn)
+        try:
+            run, turn = await self._hand_over(record, request, context)
+        except ProtocolError:
+            # Nothing happened, so a repeat is not one.
+            self._dedup.forget(context.caller.identity, self._key(send, context))
+            raise
+        return _Accepted(outcome=task, run=run, turn=turn, tap=tap)
 
-    def _resume(
-        self,
-        record: TaskRecord,
-        request: Request,
-        send: SendMessageRequest,
-        context: CallContext,
-    ) -> _Accepted:
-        """Start a run on a task that was left waiting, as after a restart."""
+    async def _hand_over(
+        self, record: TaskRecord, request: Request, context: CallContext
+    ) -> tuple[Run, Turn]:
+        run = self._engine.live(record.task.id)
+        if run is not None:
+            self._refuse_loop(request.message, context)
+            return run, await self._engine.deliver(run, request)
+        # A task that was left waiting, as after a restart: its message starts a new run.
         if not record.state.is_interrupted:
             raise UnsupportedOperationError("The task is busy elsewhere")
         lease = self._engine.take_slot()
@@ -237,9 +243,8 @@ class Sends:
         except UnsupportedOperationError:
             lease.give_back()
             raise
-        run = self._engine.start(record, request, lease, None)
-        self._remember(send, context, record.task.id)
-        return _Accepted(outcome=record.task, run=run, turn=run.turn)
+        run = self._engine.start(record, request, lease)
+        return run, run.turn
 
     def _refuse_loop(self, message: Message, context: CallContext) -> None:
         refusal = self._guard(message, context)
@@ -258,7 +263,13 @@ class Sends:
                 return
 
 
-def _request(send: SendMessageRequest, context: CallContext, mode: Mode) -> Request:
+def _no_tap(_task_id: str) -> None:
+    """Listen to nothing: what a call does that is no stream."""
+
+
+def _request(
+    send: SendMessageRequest, context: CallContext, mode: Mode, tap: Tap | None
+) -> Request:
     configuration = send.configuration or SendMessageConfiguration()
     return Request(
         message=send.message,
@@ -267,6 +278,7 @@ def _request(send: SendMessageRequest, context: CallContext, mode: Mode) -> Requ
         metadata=send.metadata,
         accepted_output_modes=configuration.accepted_output_modes,
         extensions=context.extensions,
+        tap=tap,
     )
 
 
