@@ -4,6 +4,7 @@ Reading refuses what is not JSON and what is nested too deeply, and never raises
 Writing never fails: what JSON cannot say (a lone surrogate, a NaN, a cycle) is replaced.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -15,9 +16,15 @@ from a2a_trio.wire.model import JsonValue
 MAX_DEPTH: Final = 64
 """Deepest nesting that is read. A2A needs ten levels; the rest is for ``data`` and metadata."""
 
+MAX_CONTAINERS: Final = 200_000
+"""Arrays and objects in one request. They are what makes a body expensive to read: 5 MiB of empty
+arrays hold up the whole server a hundred times as long as 5 MiB of text."""
+
 MAX_WRITE_DEPTH: Final = 200
 """Deepest nesting that is written; below the 254 of orjson, above what was read plus an envelope."""
 
+# One that is not closed ends with the body, so that no quote is tried twice.
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _BOM: Final = b"\xef\xbb\xbf"
 _INT64: Final = range(-(2**63), 2**64)
 
@@ -63,7 +70,19 @@ def too_deep() -> InvalidParamsError:
 
 def may_be_too_deep(body: bytes) -> bool:
     """Return False if counting brackets already shows that the body is not too deep."""
-    return body.count(b"[") + body.count(b"{") > MAX_DEPTH
+    return _brackets(body) > MAX_DEPTH
+
+
+def has_too_many_containers(body: bytes) -> bool:
+    """Return True if the body would make more than ``MAX_CONTAINERS`` arrays and objects.
+
+    Brackets in texts do not count: source code is full of them.
+    """
+    return _brackets(body) > MAX_CONTAINERS and _brackets(_STRING.sub(b"", body)) > MAX_CONTAINERS
+
+
+def _brackets(body: bytes) -> int:
+    return body.count(b"[") + body.count(b"{")
 
 
 def is_too_deep(value: JsonValue) -> bool:

@@ -13,6 +13,7 @@ import attrs
 from a2a_trio.errors import (
     A2AError,
     FieldViolation,
+    InvalidParamsError,
     InvalidRequestError,
     JSONParseError,
     PeerProtocolError,
@@ -79,8 +80,12 @@ def parse_request(body: bytes) -> JsonRpcRequest:
 
     Raises:
         RpcFailure: with ``JSONParseError`` (-32700), ``InvalidRequestError`` (-32600) or, for
-            nesting beyond ``MAX_DEPTH``, ``InvalidParamsError`` (-32602).
+            nesting beyond ``MAX_DEPTH`` and more than ``MAX_CONTAINERS`` arrays and objects,
+            ``InvalidParamsError`` (-32602).
     """
+    if json_text.has_too_many_containers(body):
+        too_many = f"More than {json_text.MAX_CONTAINERS} arrays and objects"
+        raise RpcFailure(InvalidParamsError(too_many))
     try:
         value = json_text.parse(body)
     except ProtocolError as error:

@@ -141,7 +141,8 @@ def _member_reader(name: str, kind: Any, converter: cattrs.Converter, *, strict:
     origin = get_origin(kind)
     if origin is tuple:
         item = get_args(kind)[0]
-        return readers.list_reader(_item_reader(item, converter, strict=strict), item)
+        read_item = _item_reader(item, converter, strict=strict)
+        return readers.list_reader(read_item, item, strict=strict)
     if origin is not None:
         member = get_args(kind)[1]
         # An answer may hold oneofs that a newer version added, e.g. a kind of security scheme.

@@ -18,7 +18,10 @@ from a2a_trio.wire.model import utc_milliseconds
 Reader: TypeAlias = Callable[[Any, Any], Any]
 
 MAX_VIOLATIONS: Final = 100
-"""Bad fields that are named; the rest is counted, so that an answer stays small."""
+"""Bad fields that are named; reading stops there, so that answers stay small and refusals cheap."""
+
+MAX_ITEMS: Final = 10_000
+"""Items of one array of a request. Reading them is work for the whole server: nobody else runs."""
 
 MAX_KEY_SHOWN: Final = 64
 """Characters of a map key that are shown in a path."""
@@ -35,24 +38,27 @@ _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 class Violations(Exception):  # noqa: N818 -- carries findings to the codec, which raises DecodeError
     """The bad fields found so far, as (path, description); internal to this package's codec."""
 
-    def __init__(self, *found: tuple[str, str], more: int = 0) -> None:
+    def __init__(self, *found: tuple[str, str]) -> None:
         self.found = list(found)
-        self.more = more
         super().__init__()
 
     def add(self, step: str, other: "Violations") -> None:
         """Take over the findings of a member, under its name or ``[index]``."""
-        room = MAX_VIOLATIONS - len(self.found)
-        self.found += [(_under(step, path), text) for path, text in other.found[:room]]
-        self.more += other.more + max(0, len(other.found) - room)
+        self.found += [(_under(step, path), text) for path, text in other.found]
+
+    @property
+    def full(self) -> bool:
+        """True if no more should be looked for."""
+        return len(self.found) >= MAX_VIOLATIONS
 
     def as_fields(self) -> tuple[FieldViolation, ...]:
         """Return the findings in their public form."""
-        fields = [FieldViolation(field=path, description=text) for path, text in self.found]
-        if self.more:
-            fields.append(
-                FieldViolation(field="", description=f"{self.more} more fields are wrong")
-            )
+        fields = [
+            FieldViolation(field=path, description=text)
+            for path, text in self.found[:MAX_VIOLATIONS]
+        ]
+        if self.full:
+            fields.append(FieldViolation(field="", description="more fields may be wrong"))
         return tuple(fields)
 
 
@@ -210,12 +216,14 @@ def in_range(read: Reader, least: int, most: int) -> Reader:
     return read_in_range
 
 
-def list_reader(read_item: Reader, kind: object) -> Reader:
+def list_reader(read_item: Reader, kind: object, *, strict: bool) -> Reader:
     """Return a reader of arrays, which become tuples."""
 
     def read(value: Any, _: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise mismatch("an array", value)
+        if strict and len(value) > MAX_ITEMS:
+            raise Violations(("", f"has more than {MAX_ITEMS} items"))
         try:
             return tuple([read_item(item, kind) for item in value])
         except Violations:
@@ -228,6 +236,8 @@ def list_reader(read_item: Reader, kind: object) -> Reader:
                 read_item(item, kind)
             except Violations as error:
                 bad.add(f"[{index}]", error)
+                if bad.full:
+                    break
         return bad
 
     return read
@@ -253,6 +263,8 @@ def map_reader(
                 continue
             except Violations as error:
                 bad.add(key_step(key), error)
+                if bad.full:
+                    break
         if bad.found:
             raise bad
         return members

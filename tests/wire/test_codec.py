@@ -27,7 +27,7 @@ from a2a_trio.wire.model import (
     TaskState,
     TaskStatus,
 )
-from a2a_trio.wire.readers import MAX_VIOLATIONS
+from a2a_trio.wire.readers import MAX_ITEMS, MAX_VIOLATIONS
 from a2a_trio.wire.requests import (
     GetTaskRequest,
     ListTasksRequest,
@@ -395,9 +395,20 @@ def test_map_keys_are_shown_safely_in_paths() -> None:
 
 def test_the_number_of_named_fields_is_bounded() -> None:
     """A body full of errors does not make an answer many times its size."""
-    found = paths({**MESSAGE, "parts": [1] * 10_000}, Message)
+    found = paths({**MESSAGE, "parts": [1] * 1_000_000}, Message)
     assert len(found) == MAX_VIOLATIONS + 1
-    assert found[""] == f"{10_000 - MAX_VIOLATIONS} more fields are wrong"
+    assert found[""] == "more fields may be wrong"
+    schemes: dict[str, JsonValue] = {f"s{n}": n for n in range(10_000)}
+    assert len(paths({"securitySchemes": schemes}, wire.AgentCard)) == MAX_VIOLATIONS + 1
+
+
+def test_the_items_of_a_request_are_bounded_and_those_of_an_answer_are_not() -> None:
+    """Reading a request must not hold up the other callers; an answer was asked for."""
+    parts: list[JsonValue] = [{"text": "x"}]
+    message: dict[str, JsonValue] = {**MESSAGE, "parts": parts * (MAX_ITEMS + 1)}
+    found = paths({"message": message}, SendMessageRequest, request=True)
+    assert found == {"message.parts": f"has more than {MAX_ITEMS} items"}
+    assert len(decode(message, Message).parts) == MAX_ITEMS + 1
 
 
 def test_values_do_not_change_under_their_reader() -> None:

@@ -24,6 +24,7 @@ from a2a_trio.errors import (
 )
 from a2a_trio.testing.strategies import json_values, texts
 from a2a_trio.wire import jsonrpc
+from a2a_trio.wire.json_text import MAX_CONTAINERS
 from a2a_trio.wire.jsonrpc import JsonRpcRequest, RpcFailure, parse_request, parse_response
 from a2a_trio.wire.model import JsonValue
 
@@ -122,6 +123,22 @@ def test_depth_is_invalid_params_and_keeps_the_id_if_it_was_read(
     params = b"[" * depth + b"]" * depth
     failure = refused(b'{"jsonrpc":"2.0","id":7,"method":"m","params":' + params + b"}")
     assert (failure.id, type(failure.error)) == (request_id, InvalidParamsError)
+
+
+def test_containers_are_bounded_but_not_brackets_in_texts() -> None:
+    """A body that would stall the server is refused unread; pasted source code is not one."""
+    head = b'{"jsonrpc":"2.0","id":7,"method":"m","params":['
+    failure = refused(head + b"[]," * MAX_CONTAINERS + b"1]}")
+    assert (failure.id, type(failure.error)) == (None, InvalidParamsError)
+    text = json.dumps('[{"x"' * MAX_CONTAINERS).encode()
+    assert parse_request(head + text + b"]}").id == 7
+
+
+@pytest.mark.parametrize("tail", [b'\\"' * 1_000_000, b'"' * 1_000_000, b'"\\' * 1_000_000])
+def test_counting_containers_is_linear(tail: bytes) -> None:
+    """Quotes that never close are passed once, not once each; a slow pattern would not end."""
+    failure = refused(b"[" * (MAX_CONTAINERS + 1) + b'"' + tail)
+    assert type(failure.error) is InvalidParamsError
 
 
 def test_null_id_is_a_request_and_no_id_is_a_notification() -> None:
