@@ -189,7 +189,7 @@ async def test_a_caller_that_leaves_cancels_the_wait(
 
 
 async def test_a_caller_that_leaves_within_its_body_starts_nothing(edge: Any, app: AsgiApp) -> None:
-    server = Server().body(CALL[:10], last=False)
+    server = Server().header(b"content-length", b"99").body(CALL[:10], last=False, length=False)
     server.leave()
     await server.run(app)
     assert server.sent == []

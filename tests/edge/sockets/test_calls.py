@@ -1,6 +1,7 @@
 """Calls over real sockets: early answers, leaving in every way, streams, stopping."""
 
 import json
+import socket
 from functools import partial
 from typing import Any
 
@@ -119,6 +120,33 @@ async def test_a_caller_that_leaves_ends_only_its_own_wait(
     assert edge.audit[-1].error == "disconnected"
     edge.operations.wait = 0.0
     assert (await served.ask(call("SendMessage"))).status == 200
+
+
+@pytest.mark.parametrize("method", ["SendMessage", "SendStreamingMessage"])
+async def test_callers_that_are_gone_at_once_leave_nothing_waiting(
+    edge: Any, serve_app: Any, method: str
+) -> None:
+    """Whether the client or the application is faster is a race: many runs, no leak."""
+    edge.operations.wait = 3600.0
+    app = AsgiApp(edge.endpoint)
+    entered = left = 0
+
+    async def counted(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal entered, left
+        entered += 1
+        try:
+            await app(scope, receive, send)
+        finally:
+            left += 1
+
+    served = await serve_app(counted)
+    for _ in range(60):
+        # Without a checkpoint, so that the server finds the request and the end of it together.
+        with socket.create_connection(("127.0.0.1", served.port)) as client:
+            client.sendall(call(method))
+    await until(lambda: entered == left == 60)
+    assert sum(entry.phase == "request" for entry in edge.audit) == len(edge.operations.calls)
+    assert all(e.error == "disconnected" for e in edge.audit if e.phase == "outcome")
 
 
 @pytest.mark.parametrize("how", ["close", "half-close", "reset"])
