@@ -29,6 +29,9 @@ __all__ = ["FILTERED", "clean_label", "defang", "frame"]
 
 FILTERED: Final = "[filtered]"
 
+_PASSES: Final = 4
+"""What one match hid, by sticking to it, is found by the next pass."""
+
 _LABEL_LIMIT: Final = 200
 
 # Letters that look like an ASCII letter but have no compatibility decomposition to it.
@@ -132,6 +135,15 @@ def defang(text: str) -> str:
     Look-alike letters, invisible characters and odd spacing do not hide them. Text without any is
     returned unchanged. Runs in linear time.
     """
+    for _ in range(_PASSES):
+        filtered = _filter(text)
+        if filtered == text:
+            break
+        text = filtered
+    return text
+
+
+def _filter(text: str) -> str:
     skeleton, origin = _skeleton(text)
     spans = [match.span() for match in _MARKERS.finditer(skeleton)]
     spans += [match.span() for match in _PHRASES.finditer(skeleton)]
