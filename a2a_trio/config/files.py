@@ -115,19 +115,31 @@ def read_text(path: Path, *, project: bool = False, limit: int = MAX_BYTES) -> F
         linked = project and error.errno in _HOLD_LINKS
         reason = "it is a symbolic link" if linked else _reason(error)
         return _ignored(path, reason, project=project)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
+    try:
+        found = os.fstat(descriptor)
         problem = permission_problem(found, os.geteuid())
         if problem is None and found.st_size > limit:
             problem = f"it is larger than {limit} bytes"
-        if problem is not None:
-            return _ignored(path, problem, project=project)
-        try:
-            data = file.read(limit + 1)
-        except OSError as error:
-            return _ignored(path, _reason(error), project=project)
+        data = b"" if problem is not None else _read_all(descriptor, limit)
+    except OSError as error:
+        problem = _reason(error)
+    finally:
+        os.close(descriptor)
+    if problem is not None:
+        return _ignored(path, problem, project=project)
     others = bool(found.st_mode & _OTHERS_READ)
-    return FileText(_decode(path, data[:limit]), readable_by_others=others)
+    return FileText(_decode(path, data), readable_by_others=others)
+
+
+def _read_all(descriptor: int, limit: int) -> bytes:
+    """Read to the end, or to the limit of a file that is growing."""
+    data = b""
+    while len(data) < limit:
+        piece = os.read(descriptor, limit - len(data))
+        if not piece:
+            break
+        data += piece
+    return data
 
 
 def _open_flags(*, project: bool) -> int:
