@@ -39,7 +39,7 @@ class DirectCalls:
     def __init__(
         self, operations: Operations, identity: str = "tester", *, context_per_call: bool = True
     ) -> None:
-        self._operations = operations
+        self.operations = operations
         self._identity = identity
         self._context_per_call = context_per_call
         self._numbers = count(1)
@@ -85,7 +85,7 @@ class DirectCalls:
         digest: bytes = b"",
     ) -> Task | Message:
         """Send a text and wait as the mode says."""
-        answer = await self._operations.send_message(
+        answer = await self.operations.send_message(
             SendMessageRequest(
                 message=self.message(text, task_id=task_id, context_id=context_id),
                 configuration=SendMessageConfiguration(return_immediately=detached),
@@ -124,7 +124,7 @@ class DirectCalls:
     @asynccontextmanager
     async def stream(self, text: str, *, task_id: str = "") -> AsyncIterator[EventSource]:
         """Send a text and listen to what happens, for the length of a block."""
-        source = await self._operations.send_streaming_message(
+        source = await self.operations.send_streaming_message(
             SendMessageRequest(message=self.message(text, task_id=task_id)), self.context()
         )
         try:
@@ -137,7 +137,7 @@ class DirectCalls:
         self, task_id: str, *, last_event_id: int | None = None
     ) -> AsyncIterator[EventSource]:
         """Listen to a task, for the length of a block."""
-        source = await self._operations.subscribe_to_task(
+        source = await self.operations.subscribe_to_task(
             SubscribeToTaskRequest(id=task_id), self.context(last_event_id=last_event_id)
         )
         try:
@@ -148,15 +148,15 @@ class DirectCalls:
     async def get(self, task_id: str, history_length: int | None = None) -> Task:
         """Get a task."""
         request = GetTaskRequest(id=task_id, history_length=history_length)
-        return await self._operations.get_task(request, self.context())
+        return await self.operations.get_task(request, self.context())
 
     async def list(self, request: ListTasksRequest | None = None) -> ListTasksResponse:
         """List tasks."""
-        return await self._operations.list_tasks(request or ListTasksRequest(), self.context())
+        return await self.operations.list_tasks(request or ListTasksRequest(), self.context())
 
     async def cancel(self, task_id: str) -> Task:
         """Cancel a task."""
-        return await self._operations.cancel_task(CancelTaskRequest(id=task_id), self.context())
+        return await self.operations.cancel_task(CancelTaskRequest(id=task_id), self.context())
 
 
 async def read_all(source: EventSource) -> list[StreamEvent]:
