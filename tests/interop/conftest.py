@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import attrs
 import pytest
 import trio
 
@@ -88,12 +89,12 @@ def sdk_server_both() -> Iterator[str]:
         yield url
 
 
-async def _observe(settings: Settings, protocol: str) -> dict[str, JsonValue]:
+async def _observe(settings: Settings, *arguments: str) -> dict[str, JsonValue]:
     async with trio.open_nursery() as nursery:
         server = await nursery.start(serve, scripted_agent, settings)
         with trio.fail_after(120):
             done = await trio.run_process(
-                [sys.executable, str(_HERE / "sdk_client.py"), server.url, "--protocol", protocol],
+                [sys.executable, str(_HERE / "sdk_client.py"), server.url, *arguments],
                 capture_stdout=True,
             )
         nursery.cancel_scope.cancel()
@@ -114,11 +115,20 @@ def interop_settings() -> Settings:
 def seen_by_sdk(interop_settings: Settings) -> dict[str, JsonValue]:
     """What the SDK's v1.0 client saw of our server."""
     _require_sdk()
-    return trio.run(_observe, interop_settings, "1.0")
+    return trio.run(_observe, interop_settings)
 
 
 @pytest.fixture(scope="session")
 def seen_by_sdk_v03(interop_settings: Settings) -> dict[str, JsonValue]:
     """What the SDK's v0.3 client saw of our server."""
     _require_sdk()
-    return trio.run(_observe, interop_settings, "0.3")
+    return trio.run(_observe, interop_settings, "--protocol", "0.3")
+
+
+@pytest.fixture(scope="session")
+def seen_with_token(interop_settings: Settings) -> dict[str, JsonValue]:
+    """What the SDK's client saw of our server when both knew a token."""
+    _require_sdk()
+    server = attrs.evolve(interop_settings.server, shared_token="token-of-the-tests")
+    settings = attrs.evolve(interop_settings, server=server)
+    return trio.run(_observe, settings, "--token", server.shared_token)

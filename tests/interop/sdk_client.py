@@ -1,6 +1,6 @@
 """The official ``a2a-sdk`` client as a program: calls one agent in every way, reports as JSON.
 
-``python sdk_client.py URL [--protocol 0.3]``. The agent must understand the texts of the table in
+``python sdk_client.py URL [--protocol 0.3] [--token TOKEN]``. The agent must understand the texts of the table in
 ``sdk_server``. Standard output is one JSON object: a step's name to what the SDK returned
 (ProtoJSON as the SDK itself prints it) or to ``{"error": class, "message": text}``. Nothing is
 judged here; that is the caller's business.
@@ -263,9 +263,12 @@ async def strict(session: Session) -> Json:
     return {"state": TaskState.Name(answer.task.status.state), "frames": len(lines)}
 
 
-async def run(url: str, protocol: str) -> dict[str, Json]:
+async def run(url: str, protocol: str, token: str) -> dict[str, Json]:
     """Resolve the card and go through every step."""
-    async with httpx.AsyncClient(base_url=url, headers={"A2A-Version": protocol}) as http:
+    headers = {"A2A-Version": protocol}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    async with httpx.AsyncClient(base_url=url, headers=headers) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
         if protocol != "1.0":
             kept = [i for i in card.supported_interfaces if i.protocol_version.startswith(protocol)]
@@ -287,8 +290,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Call an agent with the official SDK client")
     parser.add_argument("url")
     parser.add_argument("--protocol", default="1.0", choices=["1.0", "0.3"])
+    parser.add_argument("--token", default="", help="bearer token for every request")
     arguments = parser.parse_args()
-    sys.stdout.write(json.dumps(asyncio.run(run(arguments.url, arguments.protocol))) + "\n")
+    report = asyncio.run(run(arguments.url, arguments.protocol, arguments.token))
+    sys.stdout.write(json.dumps(report) + "\n")
 
 
 if __name__ == "__main__":

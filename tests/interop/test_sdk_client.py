@@ -50,20 +50,15 @@ def kinds(events: list[JsonValue]) -> list[str]:
 
 
 def final_state(events: list[JsonValue]) -> JsonValue:
-    """The state in the last event, which is an update or a task that had already ended."""
-    return state(dig(events, -1, kinds(events)[-1]))
+    """The state in the last event."""
+    return state(dig(events, -1, "statusUpdate"))
 
 
 def artifact_text(events: list[JsonValue], artifact_id: str) -> str:
-    """Put one artifact together: what the task had when the stream began, then the chunks."""
-    artifacts: list[JsonValue] = []
-    for event in events:
-        if isinstance(event, dict) and isinstance(task := event.get("task"), dict):
-            artifacts += items(task, "artifacts") if "artifacts" in task else []
-        elif isinstance(event, dict) and "artifactUpdate" in event:
-            artifacts.append(dig(event, "artifactUpdate", "artifact"))
-    wanted = [a for a in artifacts if dig(a, "artifactId") == artifact_id]
-    return "".join(str(dig(part, "text")) for a in wanted for part in items(a, "parts"))
+    """Put the chunks of one artifact together."""
+    updates = [e["artifactUpdate"] for e in events if isinstance(e, dict) and "artifactUpdate" in e]
+    chunks = [u for u in updates if dig(u, "artifact", "artifactId") == artifact_id]
+    return "".join(str(dig(p, "text")) for u in chunks for p in items(u, "artifact", "parts"))
 
 
 def texts(task: object) -> list[str]:
@@ -200,10 +195,7 @@ def test_answers_a_question(seen: Seen) -> None:
 
 
 def test_answers_a_question_over_streams(seen: Seen) -> None:
-    """The first stream ends at the question; the answer opens a second one.
-
-    A quick agent may have answered before the second one began; its task then says so.
-    """
+    """The first stream ends at the question; the answer opens a second one, which misses nothing."""
     asked = items(seen, "streamed_turns", "asked")
     assert final_state(asked) == "TASK_STATE_INPUT_REQUIRED"
     done = items(seen, "streamed_turns", "done")
@@ -241,3 +233,14 @@ def test_parses_without_leniency(seen_by_sdk: Seen) -> None:
     frames = dig(seen_by_sdk, "strict", "frames")
     assert isinstance(frames, int)
     assert frames >= 6
+
+
+def test_calls_with_a_token(seen_with_token: Seen) -> None:
+    """The card names the bearer scheme in a form that the SDK reads, and calls get through."""
+    schemes = dig(seen_with_token, "card", "securitySchemes")
+    assert isinstance(schemes, dict)
+    (scheme,) = schemes.values()
+    assert dig(scheme, "httpAuthSecurityScheme", "scheme") in {"bearer", "Bearer"}
+    assert items(seen_with_token, "card", "securityRequirements")
+    assert state(dig(seen_with_token, "send hello", "task")) == "TASK_STATE_COMPLETED"
+    assert dig(seen_with_token, "strict", "state") == "TASK_STATE_COMPLETED"
