@@ -67,6 +67,7 @@ def paths(value: JsonValue, kind: type, *, request: bool = False) -> dict[str, s
 def test_every_value_reads_back_from_its_own_form(kind: type) -> None:
     """``decode(encode(x)) == x``, also through bytes."""
 
+    @settings(max_examples=50)
     @given(values(kind))
     def check(value: Any) -> None:
         assert decode(encode(value), kind) == value
@@ -79,6 +80,7 @@ def test_every_value_reads_back_from_its_own_form(kind: type) -> None:
 def test_every_complete_request_is_accepted(kind: type) -> None:
     """What the strategy calls complete passes the strict reader unchanged."""
 
+    @settings(max_examples=50)
     @given(requests(kind))
     def check(value: Any) -> None:
         assert decode_request(encode(value), kind) == value

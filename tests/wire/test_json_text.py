@@ -105,9 +105,9 @@ def test_a_body_of_many_containers_is_walked_in_linear_time() -> None:
 
     def seconds(count: int) -> float:
         body = b"[" + b"[{}]," * count + b"1]"
-        started = time.perf_counter()
+        started = time.thread_time()
         loads(body)
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
     seconds(1000)
     small = min(seconds(20_000) for _ in range(3))
