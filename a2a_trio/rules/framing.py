@@ -60,36 +60,49 @@ _TEMPLATE_NAMES: Final = (
 )
 _ROLE_TAGS: Final = "(?:system|assistant|tool|developer|function|human)(?:[_-][a-z_-]{1,30})?s?"
 
-_MARKERS: Final = re.compile(
-    "|".join(
+# Patterns that begin with the same character stand together: the search jumps from one to the next.
+_ANGLES: Final = re.compile(
+    "<(?:"
+    + "|".join(
         (
             # ChatML, Llama 3, Phi, Command R, Harmony, DeepSeek
-            r"<\|[a-z0-9_]{2,40}\|>",
-            rf"<\s{{0,4}}\|\s{{0,4}}(?:{_TEMPLATE_NAMES})\s{{0,4}}\|\s{{0,4}}>",
-            # Llama 2 and Mistral
-            r"\[\s{0,4}/?\s{0,4}(?:inst|system_prompt|available_tools|tool_calls|tool_results)\s{0,4}\]",
-            r"<<\s{0,4}/?\s{0,4}sys\s{0,4}>>",
-            r"</s>\s{0,8}<s>",
-            # Gemma and T5
-            r"<\s{0,4}/?\s{0,4}(?:start_of_turn|end_of_turn|bos|eos)\s{0,4}>",
+            r"\|[a-z0-9_]{2,40}\|>",
+            rf"\s{{0,4}}\|\s{{0,4}}(?:{_TEMPLATE_NAMES})\s{{0,4}}\|\s{{0,4}}>",
+            # Llama 2, Mistral, Gemma, T5
+            r"<\s{0,4}/?\s{0,4}sys\s{0,4}>>",
+            r"/s>\s{0,8}<s>",
+            r"\s{0,4}/?\s{0,4}(?:start_of_turn|end_of_turn|bos|eos)\s{0,4}>",
             # tags that stand for a role; `List<Tool>` and `<Tooltip>` are code and stay
-            rf"(?:(?<![a-z0-9_])<|<\s{{0,4}}/)\s{{0,4}}{_ROLE_TAGS}\s{{0,4}}>",
-            rf"(?<![a-z0-9_])<{_ROLE_TAGS}(?=[\s/])[^<>]{{0,200}}>",
-            # role labels that begin a line, plain or in Markdown; `system::path` is code and stays
-            r"^[ \t>*_#-]{0,8}(?:system|assistant|developer|human)[*_]{0,2}[ \t]{0,8}:(?![:=])[*_]{0,2}",
-            r"^[ \t]{0,8}#{2,4}[ \t]{0,4}(?:instruction|response|input)s?[ \t]{0,4}:",
-            # our own frame, forged
-            r"\[\s{0,4}a2a\s{1,4}inbound",
+            rf"(?:(?<![a-z0-9_]<)|\s{{0,4}}/)\s{{0,4}}{_ROLE_TAGS}\s{{0,4}}>",
+            rf"(?<![a-z0-9_]<){_ROLE_TAGS}(?=[\s/])[^<>]{{0,200}}>",
         )
-    ),
+    )
+    + ")"
+)
+_SQUARES: Final = re.compile(
+    r"\[\s{0,4}(?:"
+    r"/?\s{0,4}(?:inst|system_prompt|available_tools|tool_calls|tool_results)\s{0,4}\]"
+    # our own frame, forged
+    r"|a2a\s{1,4}inbound)"
+)
+# Role labels that begin a line, plain or in Markdown; `system::path` is code and stays.
+_LABELS: Final = re.compile(
+    r"^[ \t>*_#-]{0,8}+(?:system|assistant|developer|human)[*_]{0,2}[ \t]{0,8}:(?![:=])[*_]{0,2}"
+    r"|^[ \t]{0,8}#{2,4}[ \t]{0,4}(?:instruction|response|input)s?[ \t]{0,4}:",
     re.MULTILINE,
 )
-
-_PHRASES: Final = re.compile(
-    r"\byou\s{1,8}are\s{1,8}now\s{1,8}(?:an?|in)(?=\s)"
-    r"|\bfrom\s{1,8}now\s{1,8}on,?\s{1,8}you\s{1,8}(?:are|will|must|shall)\b"
-    r"|\b(?:dan|developer|god|jailbreak)\s{1,8}mode\s{1,8}(?:enabled|activated|on)\b"
+_YOU: Final = re.compile(r"you\s{1,8}are\s{1,8}now\s{1,8}(?:an?|in)(?=\s)")
+_FROM_NOW: Final = re.compile(
+    r"from\s{1,8}now\s{1,8}on,?\s{1,8}you\s{1,8}(?:are|will|must|shall)\b"
 )
+_MODE: Final = re.compile(
+    r"(?:\bdan|developer|\bgod|jailbreak)\s{1,8}mode\s{1,8}(?:enabled|activated|on)\b"
+)
+
+_SEARCHES: Final = (
+    ("<", _ANGLES), ("[", _SQUARES), (":", _LABELS), ("now", _YOU), ("from", _FROM_NOW), ("mode", _MODE),
+)  # fmt: skip
+"""What is searched for in the skeleton, each only if the text before it occurs."""
 
 _EARLIER: Final = "previous|prior|above|preceding|earlier|foregoing|former|initial|original"
 _RULES: Final = (
@@ -145,8 +158,12 @@ def defang(text: str) -> str:
 
 def _filter(text: str) -> str:
     skeleton, origin = _skeleton(text)
-    spans = [match.span() for match in _MARKERS.finditer(skeleton)]
-    spans += [match.span() for match in _PHRASES.finditer(skeleton)]
+    spans = [
+        match.span()
+        for needed, pattern in _SEARCHES
+        if needed in skeleton
+        for match in pattern.finditer(skeleton)
+    ]
     spans += _override_spans(skeleton)
     if not spans:
         return text
@@ -235,21 +252,22 @@ def _fold(char: str) -> str:
     )
 
 
-_LETTERS: Final = re.compile(r"[^\W_]+")
+_LETTERS: Final = re.compile(r"[^\W_]++")
+_NOT_LETTERS: Final = re.compile(r"[\W_]++")
 
 
 def _override_spans(skeleton: str) -> Iterator[tuple[int, int]]:
     """Find override phrases in the letters alone and return where they are in the skeleton."""
-    pieces: list[str] = []
+    letters = _NOT_LETTERS.sub("", skeleton)
+    if _OVERRIDES.search(letters) is None:
+        return
     starts = array("L")
     lengths = array("L")
     total = 0
     for match in _LETTERS.finditer(skeleton):
-        pieces.append(match.group())
         starts.append(match.start())
         lengths.append(total)
         total += match.end() - match.start()
-    letters = "".join(pieces)
     word = 0
     for match in _OVERRIDES.finditer(letters):
         ends = []

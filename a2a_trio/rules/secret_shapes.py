@@ -156,23 +156,24 @@ _KEY_OWNERS: Final = (
 )  # fmt: skip
 _KEY: Final = "(?:" + "|".join(f"(?<={name})|(?<={name}[_-])" for name in _KEY_OWNERS) + ")key"
 _OTHER_NAMES: Final = (
-    "secret|token|credentials?|authorization|x-(?:amz|goog)-(?:signature|credential)|[?&]sig"
+    "secret|token|credentials?|authorization|(?:(?<=x-amz-)|(?<=x-goog-))signature|(?<=[?&])sig"
 )
 _QUOTE: Final = r"(?:\\?[\"'`])?"
 _CONTEXT: Final = re.compile(
     rf"(?:(?P<password>{_PASSWORD_NAMES})|(?P<key>{_KEY}|{_OTHER_NAMES}))"
     rf"{_QUOTE}\s{{0,4}}(?P<sign>:=|=>|[:=>])\s{{0,4}}{_QUOTE}"
     rf"(?P<scheme>(?:bearer|basic|token|apikey)\s{{1,4}})?"
-    rf"|--?(?:[a-z]{{1,16}}-){{0,2}}(?:(?P<password_flag>{_PASSWORD_NAMES})|(?P<key_flag>key|secret|token))\s{{1,4}}{_QUOTE}"
+    rf"|(?<=-)(?:(?P<password_flag>{_PASSWORD_NAMES})|(?P<key_flag>key|secret|token))\s{{1,4}}{_QUOTE}"
     r"|(?<![A-Za-z0-9])(?P<bearer>bearer|token)\s{1,8}"
     r"|(?<![A-Za-z0-9])(?P<basic>basic)\s{1,8}",
     re.IGNORECASE,
 )
-# Without one of these there is no context; the test is far cheaper than the pattern.
+# Every match of the pattern begins with one of these, and looking for them is far cheaper.
 _STEMS: Final = (
-    "pass", "pwd", "kennwort", "key", "secret", "token", "credential", "auth", "bearer", "basic",
-    "signature", "sig=",
+    "pass", "pwd", "kennwort", "key", "secret", "token", "credential", "authorization", "signature",
+    "sig", "bearer", "basic",
 )  # fmt: skip
+_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _VALUE_CHARACTER: Final = "[!#-%*+\\-./0-9:=?@A-Z^_a-z~]"
 _VALUE: Final = re.compile(rf"{_VALUE_CHARACTER}{{1,128}}+")
 """The beginning of a value, which is enough to judge it."""
@@ -264,12 +265,26 @@ def _find_addresses(text: str, start: int, end: int) -> Iterator[tuple[int, Span
 # --- values in context ----------------------------------------------------------------------
 
 
+def _find_stems(text: str, start: int, end: int) -> list[int]:
+    """Return where a name that gives a value away may begin."""
+    part = text[start:end]
+    # Lower case of some other letters is longer than they are.
+    lowered = part.lower() if part.isascii() else part.translate(_LOWER)
+    found = []
+    for stem in _STEMS:
+        at = lowered.find(stem)
+        while at >= 0:
+            found.append(start + at)
+            at = lowered.find(stem, at + 1)
+    return sorted(found)
+
+
 def _find_values(text: str, start: int, end: int, lookback: int) -> Iterator[Span]:
-    lowered = text[lookback:end].lower()
-    if not any(stem in lowered for stem in _STEMS):
-        return
     covered = start
-    for match in _CONTEXT.finditer(text, lookback, end):
+    for stem in _find_stems(text, lookback, end):
+        match = _CONTEXT.match(text, stem, end)
+        if match is None:
+            continue
         value = _VALUE.match(text, match.end(), end)
         if value is None or value.start() < covered:
             continue
