@@ -77,7 +77,7 @@ def is_v03(value: Json) -> bool:
     return (
         "kind" in value
         or "kind" in message
-        or message.get("role") in _ROLES
+        or message.get("role") in tuple(_ROLES)  # compared, not hashed: it may be a list
         or (isinstance(parts, list) and any(isinstance(p, dict) and "kind" in p for p in parts))
     )
 

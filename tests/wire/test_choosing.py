@@ -103,6 +103,20 @@ def test_the_parameters_say_v03(params: JsonValue) -> None:
         assert choose("message/stream", version, params) is V03
 
 
+@pytest.mark.parametrize("odd", [None, True, 5, 1.5, "x", [], ["user"], {}, {"user": 1}])
+def test_members_of_any_type_are_no_surprise(odd: JsonValue) -> None:
+    """The parameters are not checked yet when the dialect is chosen."""
+    shapes: list[JsonValue] = [
+        odd,
+        {"message": odd, "id": odd},
+        {"message": {"role": odd, "parts": odd, "taskId": odd}},
+        {"message": {"parts": [odd, {"kind": odd}]}},
+        {"role": odd, "parts": [odd]},
+    ]
+    for name in EITHER:
+        assert all(choose(name, None, params) in (V03, LEGACY) for params in shapes)
+
+
 @pytest.mark.parametrize(
     ("name", "params"),
     [

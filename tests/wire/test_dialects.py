@@ -415,6 +415,9 @@ def test_any_json_reads_or_raises_the_documented_error(method: Method, dialect: 
             lambda: dialects.decode_result(method, dialect, value),
             lambda: dialects.decode_event(dialect, value),
             lambda: dialects.decode_card(value),
+            lambda: dialects.choose_dialect(
+                "message/send", None, value, strict=False, stored=lambda _id: None
+            ),
         ):
             try:
                 read()
