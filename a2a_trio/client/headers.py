@@ -49,8 +49,10 @@ class Headers:
         private: list[tuple[str, str]] = []
         if token:
             private.append(("authorization", "Bearer " + _checked("the token", token)))
-        if options.identity:
-            private.append((IDENTITY_HEADER, _checked("identity", options.identity)))
+        # A display name may be in any script; only what a header can carry is sent of it.
+        identity = "".join(c for c in options.identity if " " <= c <= "~").strip()
+        if identity:
+            private.append((IDENTITY_HEADER, identity))
         private.extend(
             (name.lower(), _checked(f"header {name!r}", value))
             for name, value in options.headers.items()

@@ -92,7 +92,8 @@ class ClientOptions:
     extensions: tuple[str, ...] = ()
     """Extension URIs to ask for in ``A2A-Extensions``."""
     identity: str = ""
-    """Display name of this caller, sent as ``X-A2A-Identity``; proves nothing."""
+    """Display name of this caller, sent as ``X-A2A-Identity`` without what is not printable ASCII.
+    It proves nothing."""
     self_id: str = ""
     """This peer's id in the delegation chain of outgoing messages; ``""`` leaves the chain alone."""
     redact: Callable[[str], str] = _unchanged

@@ -161,6 +161,8 @@ class HttpPool:
     ) -> "httpx.Response":
         import httpx  # noqa: PLC0415 - costs a tenth of a second, which only callers should pay
 
+        from a2a_trio.client.body import RequestBody  # noqa: PLC0415 - it imports httpx
+
         request = generation.client.build_request(
             call.method,
             target.url,
@@ -168,6 +170,7 @@ class HttpPool:
             content=call.body or None,
             extensions=dict(target.extensions),
         )
+        request.stream = RequestBody(call.body)
         try:
             return await generation.client.send(request, stream=True)
         except httpx.PoolTimeout as exc:
