@@ -125,7 +125,7 @@ def _moment(value: object) -> datetime:
     try:
         if isinstance(value, str):
             at = datetime.fromisoformat(value)
-            return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+            return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).astimezone(UTC)
         if isinstance(value, int | float):
             return datetime.fromtimestamp(value / 1000, tz=UTC)
     except (ValueError, OverflowError, OSError):

@@ -124,7 +124,9 @@ def test_time_stamps_of_other_writers_are_understood(stamp: str) -> None:
 def test_a_bad_time_stamp_does_not_hide_the_message(stamp: str) -> None:
     """The text is what a reader came for."""
     data = b'{"ts":%s,"role":"user","text":"hi"}' % stamp.encode()
-    assert [m.text for m in parse_conversation(data, context_id="c")] == ["hi"]
+    (message,) = parse_conversation(data, context_id="c")
+    assert message.text == "hi"
+    assert list(parse_conversation(conversation_line(message), context_id="c")) == [message]
 
 
 def test_nesting_that_exhausts_the_parser_is_a_bad_line() -> None:
