@@ -144,6 +144,8 @@ class Assembly:
         """This server's name in delegation chains."""
         self.metrics = Metrics()
         self.engine: RunEngine | None = None
+        self.stored: Callable[[], int] = lambda: 0
+        """Counts the tasks in the store."""
         self.audit = audit
         self.redactor = Redactor(settings.secrets())
         self._runner = runner_for(agent)
@@ -224,16 +226,17 @@ class Assembly:
             dialects=stored_dialect,
             cancel_on_disconnect=settings.server.stream_disconnect == "cancel",
         )
-        self._watch(engine, store)
+        self.stored = store.__len__
+        self._watch(engine)
         return engine
 
-    def _watch(self, engine: RunEngine, store: MemoryStore) -> None:
+    def _watch(self, engine: RunEngine) -> None:
         watch = self.metrics.watch
         watch("slots_used", "Runs that hold a slot", lambda: engine.statistics().slots_in_use)
         watch("runs_live", "Runs that have not left", lambda: engine.statistics().live)
         watch("runs_parked", "Runs that wait for callers", lambda: engine.statistics().parked)
         watch("subscribers", "Open streams of tasks", lambda: engine.statistics().subscribers)
-        watch("tasks_stored", "Tasks in the store", lambda: len(store))
+        watch("tasks_stored", "Tasks in the store", self.stored)
 
     def _note_end(self, run: Run, age: float) -> None:
         """Count an end; a detached run's is also audited, since no call was there to see it."""

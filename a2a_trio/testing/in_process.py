@@ -45,6 +45,11 @@ class InProcessServer:
         self.assembly = assembly
         self.engine = engine
 
+    @property
+    def stored(self) -> int:
+        """How many tasks are kept."""
+        return self.assembly.stored()
+
     def calls(self, identity: str = "tester", *, context_per_call: bool = True) -> DirectCalls:
         """Return direct calls to the operations, as a caller of this identity."""
         return DirectCalls(self.assembly.operations, identity, context_per_call=context_per_call)
