@@ -169,7 +169,12 @@ def _zsh(tree: Node) -> Iterator[str]:
     yield "#compdef a2a-trio"
     for node in reversed(list(tree.walk())):
         yield from _zsh_function(node)
-    yield f'{_zsh_name(tree.path)} "$@"'
+    # Autoloaded from a folder of fpath it completes at once; sourced, it registers itself.
+    yield 'if [ "$funcstack[1]" = _a2a-trio ]; then'
+    yield f'    {_zsh_name(tree.path)} "$@"'
+    yield "else"
+    yield f"    compdef {_zsh_name(tree.path)} a2a-trio"
+    yield "fi"
 
 
 def _zsh_name(path: Sequence[str]) -> str:
@@ -180,7 +185,7 @@ def _zsh_function(node: Node) -> Iterator[str]:
     yield f"{_zsh_name(node.path)}() {{"
     specs = [_zsh_flag(flag) for flag in node.flags]
     if node.children:
-        yield "    local context state line"
+        yield '    local curcontext="$curcontext" context state line'
         yield "    local -a commands"
         yield "    commands=("
         for child in node.children:

@@ -13,7 +13,7 @@ from typing import Final, TextIO, final
 
 import attrs
 
-from a2a_trio.cli.exits import OutputClosedError
+from a2a_trio.cli.exits import OutputClosedError, OutputError
 from a2a_trio.wire.model import JsonValue
 
 
@@ -96,12 +96,15 @@ class Console:
 
         Raises:
             OutputClosedError: nobody reads standard output any more.
+            OutputError: it cannot be written for another reason.
         """
         try:
             self.out.write(text)
             self.out.flush()
         except BrokenPipeError as error:
             raise OutputClosedError from error
+        except OSError as error:
+            raise OutputError(f"standard output: {error.strerror}") from None
 
     def record(self, value: JsonValue) -> None:
         """Write one JSON object of a result on a line of its own."""
@@ -142,8 +145,8 @@ class Console:
         try:
             self.err.write(f"{prefix}{text}\n")
             self.err.flush()
-        except BrokenPipeError:
-            # Nobody reads the notes: that is no reason to stop working.
+        except OSError:
+            # Nobody can read the notes: that is no reason to stop working.
             return
 
 

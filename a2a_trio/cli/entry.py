@@ -51,7 +51,7 @@ def run(runner: Runner, namespace: "argparse.Namespace", console: Console) -> Ex
         console.write("")
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - the last frame: each kind has its exit code
         code = settle(error, console)
-    if code is ExitCode.BROKEN_PIPE:
+    if code in (ExitCode.BROKEN_PIPE, ExitCode.OUTPUT):
         _forget_stdout()
     return code
 

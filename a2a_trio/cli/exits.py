@@ -26,6 +26,7 @@ class ExitCode(IntEnum):
     UNREACHABLE = 3
     REFUSED = 4
     INTERNAL = 70
+    OUTPUT = 74
     INTERRUPTED = 130
     BROKEN_PIPE = 141
 
@@ -43,6 +44,7 @@ MEANINGS: Final[Mapping[ExitCode, str]] = MappingProxyType(
         ExitCode.REFUSED: "The peer refused the request: wrong token, unknown task, rate limit,"
         " all slots taken, unsupported operation.",
         ExitCode.INTERNAL: "A defect of this program; the traceback is on standard error.",
+        ExitCode.OUTPUT: "Standard output cannot be written, for example because the disk is full.",
         ExitCode.INTERRUPTED: "Ctrl-C ended a client command, or a second Ctrl-C ended `serve` at"
         " once.",
         ExitCode.BROKEN_PIPE: "Whoever read standard output closed it, as in `... | head -1`.",
@@ -54,12 +56,17 @@ class UsageError(A2AError):
     """What was asked for cannot be done as written; the text says what to write instead."""
 
 
+class OutputError(A2AError):
+    """Standard output cannot be written; the text says why."""
+
+
 class OutputClosedError(Exception):
     """Standard output has no reader any more."""
 
 
 _BY_CLASS: Final[tuple[tuple[type[A2AError], ExitCode], ...]] = (
     (UsageError, ExitCode.USAGE),
+    (OutputError, ExitCode.OUTPUT),
     (SettingsError, ExitCode.USAGE),
     (PeerUnreachableError, ExitCode.UNREACHABLE),
     (PeerTimeoutError, ExitCode.UNREACHABLE),

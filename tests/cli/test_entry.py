@@ -1,19 +1,22 @@
 """The last frame: whatever a command does or raises, the process ends with its documented code."""
 
 import argparse
+import errno
 import io
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping
 
+import attrs
 import pytest
 
 from a2a_trio._version import __version__
 from a2a_trio.cli.console import Console
 from a2a_trio.cli.entry import run, settle
-from a2a_trio.cli.exits import ExitCode, OutputClosedError, UsageError
+from a2a_trio.cli.exits import ExitCode, OutputClosedError, OutputError, UsageError
 from a2a_trio.errors import (
     FieldViolation,
     InvalidParamsError,
@@ -168,6 +171,24 @@ def test_a_closed_pipe_ends_quietly(environment: Mapping[str, str]) -> None:
     )
 
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_full_disk_is_said_and_has_its_code(screen: ScreenMaker) -> None:
+    """What cannot be written is no defect of this program."""
+    s = screen()
+
+    class Full(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def told(_namespace: argparse.Namespace, console: Console) -> ExitCode:
+        attrs.evolve(console, out=Full()).line("result")
+        return ExitCode.OK
+
+    with pytest.raises(OutputError) as caught:
+        told(argparse.Namespace(), s.console)
+    assert settle(caught.value, s.console) is ExitCode.OUTPUT
+    assert s.err.getvalue() == "a2a-trio: standard output: No space left on device\n"
 
 
 def test_json_is_utf8_in_any_locale(environment: Mapping[str, str]) -> None:

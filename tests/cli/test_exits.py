@@ -5,6 +5,7 @@ import pytest
 from a2a_trio.cli.exits import (
     MEANINGS,
     ExitCode,
+    OutputError,
     UsageError,
     exit_for_error,
     exit_for_state,
@@ -27,6 +28,7 @@ from a2a_trio.wire.model import TaskState
     [
         (UsageError("x"), 2),
         (SettingsError("x"), 2),
+        (OutputError("x"), 74),
         (PeerUnreachableError("x"), 3),
         (PeerTimeoutError("x"), 3),
         (PeerProtocolError("x"), 3),

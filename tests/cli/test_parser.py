@@ -4,9 +4,12 @@ import argparse
 import shlex
 from collections.abc import Iterator
 
+import attrs
 import pytest
 
 from a2a_trio.cli import arguments, parser
+from a2a_trio.config.fields import declaration_of
+from a2a_trio.config.schema import LogSettings
 from a2a_trio.wire.model import TaskState
 
 
@@ -97,6 +100,16 @@ def test_states_have_their_short_names() -> None:
     assert [arguments.state(state.short) for state in arguments.STATES] == [
         state for state in TaskState if state is not TaskState.UNSPECIFIED
     ]
+
+
+def test_log_levels_are_those_of_the_setting() -> None:
+    """The option offers what the setting allows."""
+    serve = parser.build().children["serve"].parser
+    (option,) = [action for action in serve._actions if action.dest == "log_level"]
+    declared = declaration_of(attrs.fields(LogSettings).level)
+
+    assert declared is not None
+    assert option.choices == declared.choices
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "+1", "1_0"])

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from a2a_trio.config import jsonc
+from a2a_trio.config.sources import read_object
 from tests.docs.conftest import ROOT, Block, Terminal, blocks, pages, pattern_of, steps
 
 LANGUAGES = {"python", "console", "json", "jsonc", "text", "mermaid"}
@@ -86,10 +88,17 @@ def test_files_of_examples_are_used(page: Path) -> None:
 
 @pytest.mark.parametrize("page", pages(), ids=_name)
 def test_json_blocks_are_json(page: Path) -> None:
-    """Settings and messages in the text can be copied."""
+    """Settings and messages in the text can be copied: they parse, and every setting exists."""
     for block in blocks(page):
         if block.language == "json":
             json.loads(block.text)
+        if block.language == "jsonc":
+            node, _ = jsonc.parse(block.text)
+            assert isinstance(node.value, dict)
+            layer = read_object(
+                node.value["a2a"], label="page", project=False, read_secret=lambda *_: "s" * 20
+            )
+            assert (layer.problems, layer.warnings) == ((), ())
 
 
 @pytest.mark.parametrize("page", pages(), ids=_name)
