@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import trio
 
+from a2a_trio.peer.serving import HTTP_GRACE_SEC
+
 if TYPE_CHECKING:
     from tests.network.conftest import Caller, Connect, House, OpenHouse
 
@@ -82,12 +84,13 @@ async def test_an_open_stream_sees_a_clean_end(open_house: "OpenHouse") -> None:
 
 
 async def test_an_idle_connection_is_closed(open_house: "OpenHouse") -> None:
-    """An idle keep-alive client sees the end of its connection, so that it does not reuse it."""
+    """An idle keep-alive client sees the end of its connection at once, without any grace."""
+    async with open_house() as house:
+        alone = await house.stop()
     async with open_house() as house:
         caller = await idle(house)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(house.stop)
-            assert await caller.end() == b""
+        assert await house.stop() < alone + HTTP_GRACE_SEC
+        assert await caller.end() == b""
 
 
 async def test_nobody_gets_in_afterwards(open_house: "OpenHouse") -> None:
