@@ -100,7 +100,9 @@ def _scheme_to_v1(value: JsonValue) -> JsonValue:
     flows = body.get("flows")
     if isinstance(flows, dict):
         chosen = next((flow for flow in _FLOWS if flows.get(flow) is not None), None)
-        body["flows"] = {chosen: flows[chosen]} if chosen is not None else {}
+        if chosen is None:
+            return {}  # no flow that is known: the reader leaves such a scheme out
+        body["flows"] = {chosen: flows[chosen]}
     return {name: body}
 
 

@@ -215,7 +215,7 @@ def test_interfaces_of_older_cards(card: Any, interfaces: list[tuple[str, str, s
 
 
 def test_one_of_several_oauth_flows_is_kept() -> None:
-    """v1.0 has one flow per scheme; a scheme of a type that nobody knows is left out."""
+    """v1.0 has one flow per scheme; a scheme of a type or flow that nobody knows is left out."""
     card = dialects.decode_card(
         {
             "securitySchemes": {
@@ -227,6 +227,7 @@ def test_one_of_several_oauth_flows_is_kept() -> None:
                     },
                 },
                 "new": {"type": "quantum"},
+                "empty": {"type": "oauth2", "flows": {}},
             }
         }
     )
