@@ -1,0 +1,52 @@
+"""Folding chunks into artifacts."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from a2a_trio.rules.folding import fold, join_parts, weight
+from a2a_trio.wire.model import Artifact, Part, TaskArtifactUpdateEvent
+
+
+def update(
+    text: str, *, key: str = "a", append: bool = True, name: str = ""
+) -> TaskArtifactUpdateEvent:
+    artifact = Artifact(artifact_id=key, name=name, parts=(Part(text=text),))
+    return TaskArtifactUpdateEvent(task_id="t", context_id="c", artifact=artifact, append=append)
+
+
+@given(st.lists(st.text(max_size=5), min_size=1, max_size=20))
+def test_streamed_text_is_one_part_afterwards(chunks: list[str]) -> None:
+    artifacts: tuple[Artifact, ...] = ()
+    for chunk in chunks:
+        artifacts = fold(artifacts, update(chunk))
+    assert [p.text for p in artifacts[0].parts] == ["".join(chunks)]
+
+
+def test_an_append_keeps_the_name_and_place_of_its_artifact() -> None:
+    artifacts = fold((), update("1", name="first", append=False))
+    artifacts = fold(artifacts, update("2", key="b"))
+    artifacts = fold(artifacts, update("3"))
+    assert [(a.artifact_id, a.name, a.text) for a in artifacts] == [
+        ("a", "first", "13"),
+        ("b", "", "2"),
+    ]
+
+
+def test_without_append_the_artifact_is_replaced() -> None:
+    artifacts = fold(fold((), update("old")), update("new", append=False))
+    assert [a.text for a in artifacts] == ["new"]
+
+
+def test_parts_with_different_labels_stay_apart() -> None:
+    plain, code = Part(text="a"), Part(text="b", media_type="text/x-python")
+    assert join_parts((plain,), (code,)) == (plain, code)
+    assert join_parts((code,), (code,)) == (Part(text="bb", media_type="text/x-python"),)
+    data = Part(data={"k": 1})
+    assert join_parts((plain,), (data, plain)) == (plain, data, plain)
+
+
+def test_weight_grows_with_content() -> None:
+    assert weight((Part(text="x" * 1000),)) >= 1000
+    assert weight((Part(raw=b"x" * 1000),)) >= 1000
+    assert weight((Part(data={"k" * 500: ["v" * 500]}),)) >= 1000
+    assert weight((Part(url="http://x", metadata={"k": "v" * 1000}),)) >= 1000
