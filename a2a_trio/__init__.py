@@ -4,6 +4,7 @@ Names are loaded when they are first used, so importing the package costs next t
 program that only calls agents never loads a server.
 """
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -130,7 +131,7 @@ if TYPE_CHECKING:
         TaskStatusUpdateEvent as TaskStatusUpdateEvent,
     )
 
-_MODULES: Final = {
+_MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "agents.contract": ("Agent", "InputRequired", "TaskContext"),
     "agents.built_in": ("echo",),
     "client.client": ("Client", "open_client"),
@@ -175,7 +176,9 @@ _MODULES: Final = {
         "TaskStatusUpdateEvent",
     ),
 }
-_HOME: Final = {name: module for module, names in _MODULES.items() for name in names}
+_HOME: Final[Mapping[str, str]] = {
+    name: module for module, names in _MODULES.items() for name in names
+}
 
 __all__ = [
     "A2AError",
@@ -229,14 +232,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Load a public name on first use (PEP 562)."""
-    module = _HOME.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"a2a_trio.{module}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker must see that a misspelt name is one
+
+    def __getattr__(name: str) -> object:
+        """Load a public name on first use (PEP 562)."""
+        module = _HOME.get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value: object = getattr(import_module(f"a2a_trio.{module}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
