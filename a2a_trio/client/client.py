@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import trio
 
-from a2a_trio.client.operations import Client
 from a2a_trio.client.headers import Headers
+from a2a_trio.client.operations import Client
 from a2a_trio.client.options import ClientOptions
 from a2a_trio.client.pool import HttpPool
 from a2a_trio.client.urls import base_url

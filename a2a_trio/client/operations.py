@@ -44,8 +44,7 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _ignore(_fold: TaskFold) -> None:
-    return
+def _ignore(_fold: TaskFold) -> None: ...
 
 
 @final

@@ -1,7 +1,5 @@
 """Shared values of the client's tests: tasks, cards, options that retry quickly."""
 
-from collections.abc import Callable
-
 import attrs
 import pytest
 
@@ -34,10 +32,12 @@ class Values:
     url: str = URL
 
     def task(
-        self, state: TaskState = TaskState.COMPLETED, text: str = "done", id: str = "t1"
-    ) -> Task:  # noqa: A002 - the member's name
+        self, state: TaskState = TaskState.COMPLETED, text: str = "done", task_id: str = "t1"
+    ) -> Task:
         artifacts = (Artifact(artifact_id="a", parts=(Part(text=text),)),) if text else ()
-        return Task(id=id, context_id="c1", status=TaskStatus(state=state), artifacts=artifacts)
+        return Task(
+            id=task_id, context_id="c1", status=TaskStatus(state=state), artifacts=artifacts
+        )
 
     def message(self, text: str = "hello", context_id: str = "c1") -> Message:
         return Message(
@@ -103,8 +103,3 @@ def options() -> ClientOptions:
     return ClientOptions(
         send_timeout=60, call_timeout=20, stream_idle_timeout=30, retry_attempts=2, retry_base=1
     )
-
-
-@pytest.fixture(scope="session")
-def task_builder(values: Values) -> Callable[..., Task]:
-    return values.task

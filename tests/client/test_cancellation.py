@@ -1,3 +1,4 @@
+# ruff: noqa: ARG001 - a test asks for the virtual clock by naming its fixture
 """Cancelling a call at any checkpoint gives everything back and leaves the client usable."""
 
 from collections.abc import Awaitable, Callable

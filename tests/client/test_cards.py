@@ -1,3 +1,4 @@
+# ruff: noqa: ARG001 - a test asks for the virtual clock by naming its fixture
 """Where calls go: card resolution, caching, dialects, and who may see a credential."""
 
 from typing import Any
@@ -131,7 +132,7 @@ async def test_card_itself_reports_why(options: ClientOptions, autojump_clock: M
         with pytest.raises(PeerProtocolError, match="not JSON"):
             await client.card()
         peer.answers("card", HttpAnswer(body=b'{"name": 7}'))
-        with pytest.raises(PeerProtocolError, match="card is not valid: .*name"):
+        with pytest.raises(PeerProtocolError, match=r"card is not valid: .*name"):
             await client.card()
         peer.answers("card", HttpAnswer(status=401))
         with pytest.raises(UnauthorizedError):
@@ -167,10 +168,12 @@ async def test_one_fetch_for_many_callers(
     """Twenty calls at once fetch one card."""
     peer = FakePeer(values.card())
     peer.answers("GetTask", Result(values.task()))
-    async with open_client(peer.url, options=options, transport=peer.transport) as client:
-        async with trio.open_nursery() as nursery:
-            for _ in range(20):
-                nursery.start_soon(client.get, "t1")
+    async with (
+        open_client(peer.url, options=options, transport=peer.transport) as client,
+        trio.open_nursery() as nursery,
+    ):
+        for _ in range(20):
+            nursery.start_soon(client.get, "t1")
     assert len(peer.called("card")) == 1
 
 

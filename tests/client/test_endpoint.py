@@ -1,7 +1,7 @@
+# ruff: noqa: ARG001 - a test asks for the virtual clock by naming its fixture
 """The client against the real endpoint, in one process: what one says the other understands."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import attrs
 import pytest
@@ -9,19 +9,14 @@ import trio
 from trio.testing import MockClock
 
 from a2a_trio.agents.contract import TaskContext
-from a2a_trio.client.client import Client, open_client
+from a2a_trio.client.client import Client
 from a2a_trio.client.options import ClientOptions
-from a2a_trio.config.schema import Settings
 from a2a_trio.errors import (
-    PeerProtocolError,
-    ServerBusyError,
     TaskNotCancelableError,
     TaskNotFoundError,
-    UnauthorizedError,
     UnsupportedOperationError,
 )
 from a2a_trio.testing.in_process import InProcessServer, open_in_process
-from a2a_trio.testing.transport import EndpointTransport
 from a2a_trio.wire.model import Task, TaskState
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: ARG001 - a test asks for the virtual clock by naming its fixture
 """What leaves in a message, what is audited, and how a conversation goes on."""
 
 from datetime import UTC, datetime
@@ -186,8 +187,10 @@ async def test_audit_of_a_stream(
 async def test_conversation(values: Any, options: ClientOptions) -> None:
     """The context is carried on; the task as long as it waits."""
     peer = FakePeer()
-    asks = values.task(TaskState.INPUT_REQUIRED, "", id="t1")
-    peer.answers("SendMessage", Result(asks), Result(values.task()), Result(values.task(id="t2")))
+    asks = values.task(TaskState.INPUT_REQUIRED, "", task_id="t1")
+    peer.answers(
+        "SendMessage", Result(asks), Result(values.task()), Result(values.task(task_id="t2"))
+    )
     async with open_client(peer.url, options=options, transport=peer.transport) as client:
         talk = client.conversation()
         await talk.send("begin")

@@ -1,3 +1,4 @@
+# ruff: noqa: ARG001 - a test asks for the virtual clock by naming its fixture
 """Streams: what is delivered, how they end, how they break, and how they are taken up again."""
 
 import math

@@ -1,3 +1,4 @@
+# ruff: noqa: ARG001 - a test asks for the virtual clock by naming its fixture
 """Getting, listing, cancelling and waiting."""
 
 from typing import Any
@@ -32,7 +33,7 @@ WORKING = TaskState.WORKING
 
 
 def page(values: Any, *ids: str, token: str = "") -> Result:
-    tasks = tuple(values.task(id=task_id) for task_id in ids)
+    tasks = tuple(values.task(task_id=task_id) for task_id in ids)
     return Result(
         ListTasksResponse(tasks=tasks, next_page_token=token, page_size=50, total_size=len(tasks))
     )
@@ -180,14 +181,9 @@ async def test_wait_listens(values: Any, options: ClientOptions, autojump_clock:
     """With streaming the end is known at once, and the answer is what the peer keeps."""
     peer = FakePeer(values.card())
     peer.answers("GetTask", Result(values.task(WORKING, "")), Result(values.task(text="all")))
-    peer.answers(
-        "SubscribeToTask",
-        Stream(
-            values.task(WORKING, ""),
-            *[Pause(20), b":\n\n"] * 10,
-            values.status(TaskState.COMPLETED),
-        ),
-    )
+    alive: list[Pause | bytes] = [Pause(20), b":\n\n"] * 10
+    ended = values.status(TaskState.COMPLETED)
+    peer.answers("SubscribeToTask", Stream(values.task(WORKING, ""), *alive, ended))
     began = trio.current_time()
     async with open_client(peer.url, options=options, transport=peer.transport) as client:
         assert (await client.wait("t1")).text == "all"
