@@ -33,7 +33,6 @@ from a2a_trio.wire.requests import (
     ListTasksRequest,
     ListTasksResponse,
     SendMessageRequest,
-    SendMessageResponse,
     SubscribeToTaskRequest,
 )
 
@@ -154,9 +153,7 @@ class Client:
             idempotency_key=idempotency_key,
         )
         result = await self._call(outgoing)
-        if not isinstance(result, SendMessageResponse):
-            raise TypeError(f"the codec answered {type(result).__name__} for a send")
-        return Reply(task=result.task, message=result.message)
+        return Reply.of(result)
 
     async def send_detached(
         self,

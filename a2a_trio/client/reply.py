@@ -4,7 +4,9 @@ from typing import final
 
 import attrs
 
+from a2a_trio.wire.methods import Result
 from a2a_trio.wire.model import Message, Task, TaskState
+from a2a_trio.wire.requests import SendMessageResponse
 
 __all__ = ["Reply"]
 
@@ -16,6 +18,13 @@ class Reply:
 
     task: Task | None = None
     message: Message | None = None
+
+    @classmethod
+    def of(cls, result: Result) -> "Reply":
+        """Return the reply in the result of a send."""
+        if not isinstance(result, SendMessageResponse):
+            raise TypeError(f"the codec answered {type(result).__name__} for a send")
+        return cls(task=result.task, message=result.message)
 
     @property
     def text(self) -> str:

@@ -100,8 +100,7 @@ async def listening(
     async with trio.open_nursery() as nursery:
         (found,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
         port = found.socket.getsockname()[1]
-        # The socket listens already, so nothing has to wait for this.
-        nursery.start_soon(trio.serve_listeners, connection, [found])  # noqa: ASYNC113
+        await nursery.start(trio.serve_listeners, connection, [found])
         listener.url = f"{'https' if context else 'http'}://127.0.0.1:{port}"
         yield listener
         nursery.cancel_scope.cancel()
