@@ -9,7 +9,8 @@ instead of ``hypercorn.trio.TCPServer``, and why:
   makes the kernel reset it, and the client may lose the answer;
 * sends are shielded, as they must be, but a client that stopped reading can be cut off by
   ``abort``, so that it cannot hold up a stop;
-* no upgrade to HTTP/2 on a plain connection, where nothing here bounds it.
+* no upgrade to HTTP/2 or WebSocket: nothing here bounds them, and a WebSocket handshake that
+  hypercorn refuses leaves the connection waiting for ever.
 """
 
 import math
@@ -21,9 +22,9 @@ import h11
 import trio
 from hypercorn.config import Config
 from hypercorn.events import Closed, Event, RawData, Updated
-from hypercorn.protocol.events import Body, EndBody, Response
+from hypercorn.protocol.events import Body, EndBody, Request, Response
 from hypercorn.protocol.events import Event as StreamEvent
-from hypercorn.protocol.h11 import H11Protocol
+from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.trio.task_group import TaskGroup
 from hypercorn.trio.worker_context import WorkerContext
@@ -233,14 +234,32 @@ class _Protocol(H11Protocol):
         """Upgrade to nothing."""
 
     async def _create_stream(self, request: h11.Request) -> None:
-        await super()._create_stream(request)
-        stream = self.stream
-        if isinstance(stream, HTTPStream):
-            self._leave = None
-            # The application was spawned, but nothing has let it run yet.
-            stream.scope["extensions"][ON_DISCONNECT] = {
-                "call": partial(self._on_disconnect, stream)
-            }
+        """Start the application on a request, whatever it would like to be upgraded to."""
+        stream = HTTPStream(
+            self.app,
+            self.config,
+            self.context,
+            self.task_group,
+            self.ssl,
+            self.client,
+            self.server,
+            self.stream_send,
+            STREAM_ID,
+        )
+        self.stream = stream
+        self._leave = None
+        await stream.handle(
+            Request(
+                stream_id=STREAM_ID,
+                headers=list(request.headers),
+                http_version=request.http_version.decode("ascii"),
+                method=request.method.decode("ascii").upper(),
+                raw_path=request.target,
+                state=self.connection_state,
+            )
+        )
+        # The application was spawned, but nothing has let it run yet.
+        stream.scope["extensions"][ON_DISCONNECT] = {"call": partial(self._on_disconnect, stream)}
 
     def _on_disconnect(self, stream: HTTPStream, leave: Callable[[], None]) -> None:
         if self.stream is stream:
