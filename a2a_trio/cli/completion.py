@@ -12,6 +12,7 @@ import attrs
 from a2a_trio.cli import parser
 from a2a_trio.cli.console import Console
 from a2a_trio.cli.exits import ExitCode
+from a2a_trio.config.table import ANY_NAME, keys
 from a2a_trio.wire.model import TaskState
 
 _FILES: Final = frozenset({"FILE"})
@@ -80,8 +81,8 @@ def describe(tree: parser.ParserTree, path: tuple[str, ...], summary: str = "") 
     for action in tree.parser._actions:  # noqa: SLF001 - argparse has no public way to list them
         if action.option_strings:
             flags.append(_flag(action))
-        elif not words and action.choices is not None:
-            words = tuple(_word(choice) for choice in action.choices)
+        elif not words:
+            words = _words_of(action)
     return Node(path=path, help=summary, flags=tuple(flags), words=words, children=children)
 
 
@@ -102,6 +103,13 @@ def _flag(action: argparse.Action) -> Flag:
         files=metavar in _FILES,
         folders=metavar in _FOLDERS,
     )
+
+
+def _words_of(positional: argparse.Action) -> tuple[str, ...]:
+    """Return what may stand in a place of the command line, as far as that is known."""
+    if positional.metavar == "KEY":
+        return tuple(key.name for key in keys() if ANY_NAME not in key.path)
+    return tuple(_word(choice) for choice in positional.choices or ())
 
 
 def _word(choice: object) -> str:

@@ -148,7 +148,11 @@ def _setting(parser: argparse.ArgumentParser) -> None:
 def _setting_and_value(parser: argparse.ArgumentParser) -> None:
     arguments.add_settings(parser)
     parser.add_argument("key", metavar="KEY", help="dotted name, such as server.port")
-    parser.add_argument("value", metavar="VALUE", help="JSON, or plain text for a text")
+    parser.add_argument(
+        "value",
+        metavar="VALUE",
+        help="JSON, or plain text for a text; - reads it from standard input, as for secrets",
+    )
     arguments.add_output(parser)
 
 
@@ -270,6 +274,7 @@ COMMANDS: Final = (
                 summary="change one setting in the file, other keys stay",
                 examples=(
                     "a2a-trio config set server.agentName reviewer",
+                    "pass show a2a | a2a-trio config set server.sharedToken -",
                     "a2a-trio config set server.allowedOrigins '[\"http://localhost:3000\"]'",
                 ),
                 target="a2a_trio.cli.config:run_set",

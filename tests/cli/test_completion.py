@@ -34,6 +34,7 @@ def _complete(*words: str) -> list[str]:
         (("a2a-trio", "completion", ""), ["bash", "zsh", "fish", "-h", "--help"]),
         (("a2a-trio", "config", "s"), ["show", "set"]),
         (("a2a-trio", "config", "set", "--se"), ["--settings"]),
+        (("a2a-trio", "config", "get", "server.portF"), ["server.portFallback"]),
         (("a2a-trio", "serve", "--log-level", "w"), ["warning"]),
         (("a2a-trio", "tasks", "http://x", "--state", "input"), ["input-required"]),
         (("a2a-trio", "send", "--str"), ["--stream"]),
@@ -64,7 +65,7 @@ def test_every_command_and_option_is_in_every_script(shell: str) -> None:
 
     for node in tree.walk():
         for word in (*node.words, *node.path):
-            assert re.search(rf"\b{word}\b", script), word
+            assert re.search(rf"\b{re.escape(word)}\b", script), word
         for flag in node.flags:
             for name in flag.names:
                 spelled = name.lstrip("-") if shell == "fish" else name
@@ -87,3 +88,4 @@ def test_zsh_describes_each_command_once() -> None:
     assert len(names) == len(set(names))
     for name in names:
         assert script.count(f"{name} ;;") + script.count(f'{name} "$@"') == 1
+    assert "compdef _a2a_trio a2a-trio" in script

@@ -5,6 +5,7 @@ import errno
 import io
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -171,6 +172,31 @@ def test_a_closed_pipe_ends_quietly(environment: Mapping[str, str]) -> None:
     )
 
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_colours_on_a_terminal_unless_unwanted(
+    environment: Mapping[str, str], *, no_color: str, coloured: bool
+) -> None:
+    """Seen by a real terminal, an error is red; NO_COLOR turns that off."""
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "a2a_trio", "discover", "nobody"],
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+            env={**environment, "TERM": "xterm", "NO_COLOR": no_color},
+            timeout=PATIENCE,
+            check=False,
+        )
+        shown = os.read(ours, 65_536).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+    assert done.returncode == 2
+    assert "neither a URL" in shown
+    assert ("\x1b[31m" in shown) is coloured
 
 
 def test_a_full_disk_is_said_and_has_its_code(screen: ScreenMaker) -> None:

@@ -253,7 +253,11 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     }
     terminal = Terminal(folder, environ)
     yield terminal
-    codes = [server.stop() for server in terminal.servers]
+    try:
+        codes = [server.stop() for server in terminal.servers]
+    finally:
+        for server in terminal.servers:
+            server.process.kill()
     outputs = "\n".join(server.output for server in terminal.servers)
     assert codes == [0] * len(codes), outputs
 
