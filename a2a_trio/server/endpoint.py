@@ -14,7 +14,7 @@ import structlog
 import trio
 
 from a2a_trio.config.schema import Settings
-from a2a_trio.errors import InternalError
+from a2a_trio.errors import InternalError, InvalidRequestError
 from a2a_trio.rules.admission import Admission, Purpose, Refused, RequestFacts
 from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.server import answers
@@ -33,6 +33,8 @@ __all__ = ["Endpoint"]
 _log = structlog.get_logger(__name__)
 
 _PREFLIGHT: Final = "preflight"
+_NO_ROUTE: Final = "other"
+_INVALID: Final = outcome_of(InvalidRequestError())
 _RPC: Final = "rpc"
 _HEALTH: Final = "health"
 _READY: Final = "ready"
@@ -129,8 +131,10 @@ class Endpoint:
         verb = request.method
         verbs = self._verbs(path)
         if not verbs or (verb == "POST" and path != self._rpc_path):
+            self._metrics.request(_NO_ROUTE, _INVALID, 0.0)
             return answers.not_found()
         if verb not in verbs:
+            self._metrics.request(_NO_ROUTE, _INVALID, 0.0)
             return answers.not_allowed(verbs)
         if verb == "POST":
             return await self._post(request)

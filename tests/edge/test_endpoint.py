@@ -239,6 +239,26 @@ async def test_a_group_of_defects_is_a_defect(edge: Any) -> None:
     assert len(logs) == 1
 
 
+async def test_a_defect_on_the_way_out_is_logged_and_the_cancellation_passes(
+    edge: Any, autojump_clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A nursery pairs the two; nobody must take the pair for a crash of the server."""
+
+    async def fail_when_cancelled(*_: object) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise ValueError("defect")
+
+    monkeypatch.setattr(edge.operations, "send_message", fail_when_cancelled)
+    with capture_logs() as logs, trio.move_on_after(1) as scope:
+        await edge.call("SendMessage", SEND)
+    assert scope.cancelled_caught
+    assert [entry["log_level"] for entry in logs] == ["error"]
+
+
 async def test_a_result_that_is_no_answer_is_a_defect(edge: Any) -> None:
     edge.operations.answer = attrs.evolve(edge.operations.answer, task=object())
     with capture_logs() as logs:
@@ -429,6 +449,13 @@ async def test_an_error_is_written_down_with_its_text(edge: Any) -> None:
     await edge.call("CancelTask", {"id": "t-1"})
     assert edge.audit[-1].error == TaskNotCancelableError().message
     assert b'outcome="task_not_cancelable"} 1.0' in edge.metrics.render()[0]
+
+
+async def test_requests_without_a_route_are_counted(edge: Any) -> None:
+    await edge.get("/nothing")
+    await edge.ask("PUT", "/")
+    text = edge.metrics.render()[0].decode()
+    assert 'a2a_requests_total{method="other",outcome="invalid_request"} 2.0' in text
 
 
 async def test_unknown_methods_share_one_label(edge: Any) -> None:
