@@ -6,6 +6,8 @@ line and column and never quote the text, which may hold secrets.
 
 import json
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NoReturn, final
 
 import attrs
@@ -21,7 +23,9 @@ _SPACE: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+"')
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![\w.])")
 _WORD: Final = re.compile(r"true|false|null")
-_WORDS: Final[dict[str, JsonValue]] = {"true": True, "false": False, "null": None}
+_WORDS: Final[Mapping[str, JsonValue]] = MappingProxyType(
+    {"true": True, "false": False, "null": None}
+)
 _LONGEST_NUMBER: Final = 40
 
 

@@ -5,8 +5,9 @@ The page is ``docs/reference/settings.md``; a test compares it with what this mo
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
+from types import MappingProxyType
 from typing import Final
 
 from a2a_trio.config.fields import Kind
@@ -65,16 +66,18 @@ is an error, and all errors are told at once.
   to the new one. This peer itself presents the first.
 """
 
-_TITLES: Final = {
-    "peers": "Peers",
-    "server": "Server",
-    "timeouts": "Time-outs of outbound calls",
-    "discovery": "Discovery",
-    "ui": "What is shown",
-    "push": "Push notifications",
-    "filters": "Content filters",
-    "log": "Log",
-}
+_TITLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "peers": "Peers",
+        "server": "Server",
+        "timeouts": "Time-outs of outbound calls",
+        "discovery": "Discovery",
+        "ui": "What is shown",
+        "push": "Push notifications",
+        "filters": "Content filters",
+        "log": "Log",
+    }
+)
 
 
 def render() -> str:

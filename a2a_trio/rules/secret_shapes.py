@@ -15,7 +15,8 @@ Repetition in the patterns is possessive or bounded, so no pattern is tried twic
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, final
 
 import attrs
@@ -173,7 +174,9 @@ _STEMS: Final = (
     "pass", "pwd", "kennwort", "key", "secret", "token", "credential", "authorization", "signature",
     "sig", "bearer", "basic",
 )  # fmt: skip
-_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+_LOWER: Final[Mapping[int, int]] = MappingProxyType(
+    {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+)
 _VALUE_CHARACTER: Final = "[!#-%*+\\-./0-9:=?@A-Z^_a-z~]"
 _VALUE: Final = re.compile(rf"{_VALUE_CHARACTER}{{1,128}}+")
 """The beginning of a value, which is enough to judge it."""
