@@ -1,6 +1,7 @@
 """The shapes of answers: JSON, refusals, and the headers that every answer has."""
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 from a2a_trio.errors import (
@@ -36,7 +37,7 @@ JSON: Final = "application/json"
 SSE: Final = "text/event-stream"
 
 _CHALLENGE: Final = ("www-authenticate", 'Bearer realm="a2a"')
-_VERSION_OF: Final = {
+_VERSION_OF: Final[Mapping[Dialect, str]] = {
     Dialect.V1: PROTOCOL_VERSION,
     Dialect.V03: LEGACY_PROTOCOL_VERSION,
     # The seed's servers named 1.0 whatever they were asked.
