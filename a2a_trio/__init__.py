@@ -14,120 +14,53 @@ if TYPE_CHECKING:
     from a2a_trio.agents.built_in import echo as echo
     from a2a_trio.agents.contract import (
         Agent as Agent,
-    )
-    from a2a_trio.agents.contract import (
         InputRequired as InputRequired,
-    )
-    from a2a_trio.agents.contract import (
         TaskContext as TaskContext,
     )
-    from a2a_trio.client.client import Client as Client
-    from a2a_trio.client.client import open_client as open_client
+    from a2a_trio.client.client import Client as Client, open_client as open_client
     from a2a_trio.client.options import ClientOptions as ClientOptions
     from a2a_trio.client.reply import Reply as Reply
     from a2a_trio.config.schema import Settings as Settings
     from a2a_trio.config.server_schema import ServerSettings as ServerSettings
     from a2a_trio.errors import (
         A2AError as A2AError,
-    )
-    from a2a_trio.errors import (
         ContentTypeNotSupportedError as ContentTypeNotSupportedError,
-    )
-    from a2a_trio.errors import (
         DecodeError as DecodeError,
-    )
-    from a2a_trio.errors import (
         InvalidParamsError as InvalidParamsError,
-    )
-    from a2a_trio.errors import (
         InvalidTransitionError as InvalidTransitionError,
-    )
-    from a2a_trio.errors import (
         PeerError as PeerError,
-    )
-    from a2a_trio.errors import (
         PeerProtocolError as PeerProtocolError,
-    )
-    from a2a_trio.errors import (
         PeerTimeoutError as PeerTimeoutError,
-    )
-    from a2a_trio.errors import (
         PeerUnreachableError as PeerUnreachableError,
-    )
-    from a2a_trio.errors import (
         ProtocolError as ProtocolError,
-    )
-    from a2a_trio.errors import (
         RateLimitedError as RateLimitedError,
-    )
-    from a2a_trio.errors import (
         RemoteError as RemoteError,
-    )
-    from a2a_trio.errors import (
         ServerBusyError as ServerBusyError,
-    )
-    from a2a_trio.errors import (
         SettingsError as SettingsError,
-    )
-    from a2a_trio.errors import (
         TaskNotCancelableError as TaskNotCancelableError,
-    )
-    from a2a_trio.errors import (
         TaskNotFoundError as TaskNotFoundError,
-    )
-    from a2a_trio.errors import (
         UnauthorizedError as UnauthorizedError,
-    )
-    from a2a_trio.errors import (
         UnsupportedOperationError as UnsupportedOperationError,
-    )
-    from a2a_trio.errors import (
         VersionNotSupportedError as VersionNotSupportedError,
     )
-    from a2a_trio.peer.peer import Peer as Peer
-    from a2a_trio.peer.peer import open_peer as open_peer
+    from a2a_trio.peer.peer import Peer as Peer, open_peer as open_peer
     from a2a_trio.peer.serving import (
         Server as Server,
-    )
-    from a2a_trio.peer.serving import (
         create_app as create_app,
-    )
-    from a2a_trio.peer.serving import (
         open_server as open_server,
-    )
-    from a2a_trio.peer.serving import (
         serve as serve,
     )
-    from a2a_trio.wire.agent_card import AgentCard as AgentCard
-    from a2a_trio.wire.agent_card import AgentSkill as AgentSkill
+    from a2a_trio.wire.agent_card import AgentCard as AgentCard, AgentSkill as AgentSkill
     from a2a_trio.wire.model import (
         Artifact as Artifact,
-    )
-    from a2a_trio.wire.model import (
         Message as Message,
-    )
-    from a2a_trio.wire.model import (
         Part as Part,
-    )
-    from a2a_trio.wire.model import (
         Role as Role,
-    )
-    from a2a_trio.wire.model import (
         StreamEvent as StreamEvent,
-    )
-    from a2a_trio.wire.model import (
         Task as Task,
-    )
-    from a2a_trio.wire.model import (
         TaskArtifactUpdateEvent as TaskArtifactUpdateEvent,
-    )
-    from a2a_trio.wire.model import (
         TaskState as TaskState,
-    )
-    from a2a_trio.wire.model import (
         TaskStatus as TaskStatus,
-    )
-    from a2a_trio.wire.model import (
         TaskStatusUpdateEvent as TaskStatusUpdateEvent,
     )
 

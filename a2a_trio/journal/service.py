@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final, Protocol, TypeAlias, TypeVar, TypeVarTuple, final
 
 import attrs
-import structlog
 import trio
 
+from a2a_trio._log import get_logger
 from a2a_trio.journal.conversations import Conversations
 from a2a_trio.journal.disk import FileOps, Folder, Problem
 from a2a_trio.journal.files import JournalFiles
@@ -77,7 +77,7 @@ class Journal:
         self._dropped = 0
         self._reported = 0
         self._problem: Problem | None = None
-        self._log = structlog.get_logger("a2a_trio.journal")
+        self._log = get_logger("a2a_trio.journal")
 
     @property
     def healthy(self) -> bool:

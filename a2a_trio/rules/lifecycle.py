@@ -185,8 +185,15 @@ TaskEvent: TypeAlias = (
 
 # --- the table ------------------------------------------------------------------------------
 
-_ENDINGS: Final[Mapping[type[TaskEvent], TaskState]] = {Failed: TaskState.FAILED, Canceled: TaskState.CANCELED}
-_INTERRUPTED: Final[Mapping[type[TaskEvent], TaskState]] = {Answered: TaskState.WORKING, Resumed: TaskState.WORKING, **_ENDINGS}
+_ENDINGS: Final[Mapping[type[TaskEvent], TaskState]] = {
+    Failed: TaskState.FAILED,
+    Canceled: TaskState.CANCELED,
+}
+_INTERRUPTED: Final[Mapping[type[TaskEvent], TaskState]] = {
+    Answered: TaskState.WORKING,
+    Resumed: TaskState.WORKING,
+    **_ENDINGS,
+}
 
 TRANSITIONS: Final[Mapping[TaskState, Mapping[type[TaskEvent], TaskState]]] = MappingProxyType(
     {

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, TypeAlias, final
 
-import structlog
 import trio
 
+from a2a_trio._log import get_logger
 from a2a_trio.errors import InvalidRequestError, PayloadTooLargeError
 from a2a_trio.server import answers
 from a2a_trio.server.endpoint import Endpoint
@@ -36,7 +36,7 @@ DISCARD_TIMEOUT: Final = 2.0
 _BODILESS: Final = frozenset({204, 304})
 _VERSIONS: Final = frozenset({"1.0", "1.1", "2", "3"})
 
-_log = structlog.get_logger(__name__)
+_log = get_logger(__name__)
 
 
 @asynccontextmanager

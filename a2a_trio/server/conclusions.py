@@ -1,11 +1,10 @@
 """How runs end: the one place that writes a verdict."""
 
-from typing import Final, final
+from typing import final
 
 import attrs
-import structlog
-import trio
 
+from a2a_trio._log import get_logger
 from a2a_trio.errors import InternalError, InvalidTransitionError
 from a2a_trio.rules.endings import Finished, Replied
 from a2a_trio.rules.lifecycle import Completed, TaskEvent, TaskTooLargeError
@@ -14,12 +13,9 @@ from a2a_trio.server.records import Records
 from a2a_trio.server.run import Mode, Run
 from a2a_trio.server.subscriptions import Subscriptions
 
-__all__ = ["FINAL_WRITE_SEC", "Conclusions"]
+__all__ = ["Conclusions"]
 
-_log = structlog.get_logger("a2a_trio.runs")
-
-FINAL_WRITE_SEC: Final = 5.0
-"""How long a store may take to write an end that nothing can cancel."""
+_log = get_logger("a2a_trio.runs")
 
 
 @final
@@ -38,16 +34,14 @@ class Conclusions:
         self._subscriptions = subscriptions
 
     async def conclude(self, run: Run, verdict: Finished | Replied) -> None:
-        """Write the end of a run that is leaving; bounded, and out of reach of any cancel."""
-        run.concluded = True
-        # Before the end can be seen: whoever sees it finds the slot free.
-        run.lease.give_back()
+        """Write the end of a run that is leaving and has given its slot back.
+
+        The slot comes first: whoever sees the end finds it free.
+        """
         self._parking.leave(run)
-        deadline = trio.current_time() + FINAL_WRITE_SEC
-        with trio.CancelScope(shield=True, deadline=deadline) as write:
+        if not run.concluded:
+            run.concluded = True
             await self.write(run, verdict)
-        if write.cancelled_caught:
-            self.break_off(run, TimeoutError("the store did not write an end in time"))
 
     async def write(self, run: Run, verdict: Finished | Replied) -> None:
         """Write an end unless the task already has one; a failing store breaks the run off."""

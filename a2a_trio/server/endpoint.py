@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Final, final
 
 import attrs
-import structlog
 import trio
 
+from a2a_trio._log import get_logger
 from a2a_trio.config.schema import Settings
 from a2a_trio.errors import InternalError, InvalidRequestError
 from a2a_trio.rules.admission import Admission, Purpose, Refused, RequestFacts
@@ -30,7 +30,7 @@ from a2a_trio.wire.methods import Dialect
 
 __all__ = ["Endpoint"]
 
-_log = structlog.get_logger(__name__)
+_log = get_logger(__name__)
 
 _PREFLIGHT: Final = "preflight"
 _NO_ROUTE: Final = "other"

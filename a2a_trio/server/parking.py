@@ -7,6 +7,7 @@ once does not find the pool full because of the very run that asked. The answer 
 once; the run then stands in line for a slot, before any newcomer.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 import trio
@@ -52,11 +53,11 @@ class Parking:
             turn.settle(run.record.task)
             await self._wait(run, opened)
         except BaseException:
-            # Whatever went wrong, the question is closed; the slot is taken back before the agent
-            # goes on, if it does.
+            # Whatever went wrong, the question is closed and the task is not left waiting; the slot
+            # is taken back before the agent goes on, if it does.
             run.question = None
-            if opened.answer is None:
-                await self._give_up(run)
+            with trio.move_on_after(RESUME_WRITE_SEC, shield=True):
+                await self._give_up(run, opened)
             raise
         run.question = None
         if opened.answer is None:
@@ -110,7 +111,6 @@ class Parking:
             await self._records.publish(run, Answered(answer))
         except TaskTooLargeError as exc:
             self._engine.kill(run, run.failure_event(str(exc)))
-            await trio.lowlevel.checkpoint()
             raise
         await self._records.attach(run, run.request.tap)
         run.turn.begun.set()
@@ -118,13 +118,18 @@ class Parking:
         # Standing in line for a slot does not count.
         self._engine.reset_window(run)
 
-    async def _give_up(self, run: Run) -> None:
-        """Publish that the agent goes on by itself, unless the whole run ends."""
+    async def _give_up(self, run: Run, opened: Question) -> None:
+        """Publish that the agent goes on by itself, unless the whole run ends.
+
+        An answer that came in the very moment is not lost: it stands in the history, and whoever
+        sent it waits for what the agent makes of it.
+        """
         if run.forced is not None or run.user.cancel_called or run.window.cancel_called:
             return
         self._engine.reset_window(run)
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + RESUME_WRITE_SEC):
-            try:
-                await self._records.publish(run, Resumed())
-            except InvalidTransitionError:
-                return
+        answer = opened.answer
+        with suppress(InvalidTransitionError):  # ended meanwhile
+            await self._records.publish(run, Resumed() if answer is None else Answered(answer))
+        if answer is not None:
+            await self._records.attach(run, run.request.tap)
+            run.turn.begun.set()

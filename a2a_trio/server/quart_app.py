@@ -11,8 +11,7 @@ from quart_trio import QuartTrio
 from a2a_trio.server.asgi import AsgiApp, Receive, Scope, Send
 
 if TYPE_CHECKING:
-    from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable
-    from hypercorn.typing import Scope as HypercornScope
+    from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, Scope as HypercornScope
 
 __all__ = ["AgentQuart", "quart_app"]
 

@@ -109,16 +109,22 @@ class Records:
             for event in events:
                 after, more = apply(after, event, self._utc(), self._limits)
                 published += more
-            try:
-                await self._store.append(after, published, expected_version=before.version)
-            except VersionConflictError:
-                # Somebody else moved the task on; what we say must be said of what is there now.
-                current = await self._store.get(run.id)
-                if current is None or current.version == before.version:
-                    raise
-                run.record = current
-                continue
-            run.record = after
-            if after.state.is_terminal:
-                run.settle()
-            return
+            if await self._replaced(before, after, published):
+                run.record = after
+                if after.state.is_terminal:
+                    run.settle()
+                return
+            # Somebody else moved the task on; what we say must be said of what is there now.
+            current = await self._store.get(run.id)
+            if current is None or current.version == before.version:
+                raise VersionConflictError("the task is gone")
+            run.record = current
+
+    async def _replaced(
+        self, before: TaskRecord, after: TaskRecord, published: tuple[StreamEvent, ...]
+    ) -> bool:
+        try:
+            await self._store.append(after, published, expected_version=before.version)
+        except VersionConflictError:
+            return False
+        return True

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Final, final
 from urllib.parse import parse_qsl
 
-import structlog
 import trio
 
+from a2a_trio._log import get_logger
 from a2a_trio.config.schema import Settings
 from a2a_trio.errors import (
     ExtensionSupportRequiredError,
@@ -55,7 +55,7 @@ MAX_KEY_LENGTH: Final = 255
 
 _MAX_EVENT_ID_DIGITS: Final = 15
 
-_log = structlog.get_logger(__name__)
+_log = get_logger(__name__)
 
 # What this server answers without asking its operations (A2A sections 3.1.7 to 3.1.11).
 _REFUSED: Final[Mapping[Operation, type[ProtocolError]]] = {

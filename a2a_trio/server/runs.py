@@ -21,9 +21,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias, final
 
 import attrs
-import structlog
 import trio
 
+from a2a_trio._log import get_logger
 from a2a_trio.errors import ServerBusyError
 from a2a_trio.rules.endings import Asked, Ending, Finished, Replied
 from a2a_trio.rules.lifecycle import (
@@ -49,10 +49,12 @@ from a2a_trio.wire.model import Message, Task, TaskState
 
 __all__ = ["RunEngine", "RunLimits", "Runner", "Statistics"]
 
-_log = structlog.get_logger("a2a_trio.runs")
+_log = get_logger("a2a_trio.runs")
 
 BUSY_RETRY_SEC: Final = 1.0
 """When a refused caller may try again; how long a slot stays taken is not known."""
+FINAL_WRITE_SEC: Final = 5.0
+"""How long a store may take to write an end that nothing can cancel."""
 MAX_FAILURE_TEXT: Final = 500
 """Characters of an agent's exception that its caller may see."""
 
@@ -285,15 +287,17 @@ class RunEngine:
     # --- the child of the nursery -------------------------------------------------------------
 
     async def _drive(self, run: Run) -> None:
+        # What is written unless the agent gets to its end, because the nursery was cancelled.
+        verdict: Finished | Replied = run.failed("server stopped")
         try:
             with run.lease:
                 if await self._open(run):
                     verdict = await self._work(run)
-                    await self._conclusions.conclude(run, verdict)
         finally:
-            # Not concluded here means that the nursery itself was cancelled.
-            if not run.concluded:
-                await self._conclusions.conclude(run, run.failed("server stopped"))
+            with trio.move_on_after(FINAL_WRITE_SEC, shield=True) as write:
+                await self._conclusions.conclude(run, verdict)
+            if write.cancelled_caught:
+                self._conclusions.break_off(run, TimeoutError("an end was not written in time"))
             self._leave(run)
 
     async def _open(self, run: Run) -> bool:

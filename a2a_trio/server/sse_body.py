@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable
 from typing import Final, final
 
-import structlog
 import trio
 
+from a2a_trio._log import get_logger
 from a2a_trio.errors import InternalError, ProtocolError
 from a2a_trio.server.calls import EventSource, Published
 from a2a_trio.wire import jsonrpc, sse
@@ -18,7 +18,7 @@ from a2a_trio.wire.methods import Dialect
 
 __all__ = ["SseBody"]
 
-_log = structlog.get_logger(__name__)
+_log = get_logger(__name__)
 
 
 @final

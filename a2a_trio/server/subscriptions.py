@@ -50,7 +50,7 @@ class Tap:
     def prime(self, first: Iterable[Published], *, ends: bool) -> None:
         """Give what comes before the live events; ``ends`` if nothing can follow."""
         self._backlog.extend(first)
-        self._live = True
+        self._live = not ends
         if ends:
             self._send.close()
 

@@ -24,8 +24,7 @@ from a2a_trio.wire import jsonrpc, sse
 from a2a_trio.wire.agent_card import AgentCard
 from a2a_trio.wire.codec import dumps
 from a2a_trio.wire.dialects import encode_card, encode_event, encode_result
-from a2a_trio.wire.methods import Dialect, find_method
-from a2a_trio.wire.methods import Result as CallResult
+from a2a_trio.wire.methods import Dialect, Result as CallResult, find_method
 from a2a_trio.wire.model import JsonObject, JsonValue, Message, StreamEvent, Task
 from a2a_trio.wire.requests import SendMessageResponse
 

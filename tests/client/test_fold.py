@@ -3,8 +3,7 @@
 from functools import reduce
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.client.fold import TaskFold
 from a2a_trio.errors import PeerProtocolError

@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.config.jsonc import MAX_DEPTH, JsoncError, parse, put, remove
 from a2a_trio.wire.model import JsonValue

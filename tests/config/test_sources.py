@@ -1,8 +1,7 @@
 """Which source counts, what a project file may say, and what is said about mistakes."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.config.sources import (
     MAX_NAMED,

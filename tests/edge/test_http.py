@@ -1,8 +1,7 @@
 """The values between HTTP and the endpoint."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.errors import PayloadTooLargeError
 from a2a_trio.server.http import Headers, HttpResponse, body_of

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.journal.conversations import Conversations, file_name
 from a2a_trio.journal.disk import FileOps, Folder

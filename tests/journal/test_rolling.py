@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.journal.disk import FileOps
 from a2a_trio.journal.rolling import RollingFile

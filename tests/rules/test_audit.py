@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.rules.audit import PREVIEW_CHARS, AuditEntry, preview
 

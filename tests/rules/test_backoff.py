@@ -4,8 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from a2a_trio.rules.backoff import MAX_RETRY_AFTER, Backoff, parse_retry_after

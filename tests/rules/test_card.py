@@ -2,8 +2,7 @@
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.rules.card import BEARER_SCHEME, MAX_SKILLS, CardFacts, build_card
 from a2a_trio.wire.agent_card import AgentSkill

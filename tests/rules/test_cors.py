@@ -1,8 +1,7 @@
 """Which web pages may call the server."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.rules.cors import Cors
 

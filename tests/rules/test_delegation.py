@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.rules.delegation import MAX_CHAIN, MAX_NAME_CHARS, check, extend
 from a2a_trio.wire.extensions import DELEGATION_EXTENSION

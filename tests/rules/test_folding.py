@@ -1,7 +1,6 @@
 """Folding chunks into artifacts."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.rules.folding import fold, join_parts, weight
 from a2a_trio.wire.model import Artifact, Part, TaskArtifactUpdateEvent

@@ -5,8 +5,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.rules.framing import FILTERED, clean_label, defang, frame
 

@@ -4,8 +4,7 @@ import math
 from ipaddress import IPv4Address, ip_address
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.rules.addresses import parse_network
 from a2a_trio.rules.headers import (

@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.rules.paging import Cursor, cursor_of, decode_token, encode_token
 from a2a_trio.wire.model import Task, TaskState, TaskStatus

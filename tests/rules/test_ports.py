@@ -1,8 +1,7 @@
 """Which ports, and which host, a server listens on."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.rules.ports import port_plan, resolve_bind_host
 

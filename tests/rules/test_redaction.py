@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.rules.redaction import MAX_DEPTH, MAX_OPEN_ARTIFACTS, Redactor, TaskRedactor
 from a2a_trio.rules.secret_stream import MAX_RUN, MAX_SECRET

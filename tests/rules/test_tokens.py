@@ -1,8 +1,7 @@
 """Bearer tokens and whom they name."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.rules.tokens import MAX_MINTED_TOKENS, TokenTable
 

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import attrs
+import outcome
 import trio
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from hypothesis import settings as hypothesis_settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from a2a_trio import ServerSettings, Settings
@@ -85,10 +85,9 @@ class Host:
 
     def do(self, work: Callable[..., Awaitable[T]], *args: object) -> T:
         async def settled() -> T:
-            try:
-                return await work(*args)
-            finally:
-                await trio.testing.wait_all_tasks_blocked()
+            result = await outcome.acapture(work, *args)
+            await trio.testing.wait_all_tasks_blocked()
+            return result.unwrap()
 
         return trio.from_thread.run(settled, trio_token=self.token)
 

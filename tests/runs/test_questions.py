@@ -308,3 +308,31 @@ async def test_full_inbox_refuses(autojump_clock: trio.testing.MockClock) -> Non
         await calls.send("first", task_id=task.id, detached=True)
         with pytest.raises(UnsupportedOperationError, match="inbox is full"):
             await calls.send("second", task_id=task.id, detached=True)
+
+
+async def test_answer_in_the_moment_of_giving_up_is_kept(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """The agent's own limit and the answer in one tick: the answer stands, the task ends well."""
+
+    async def impatient(task: TaskContext) -> str:
+        with trio.move_on_at(float(task.raw_text)):
+            return (await task.ask("quick?")).text
+        return f"gave up with {len(task.history)} messages"
+
+    async with open_in_process(impatient, settings(max_pingpong_turns=20)) as server:
+        calls = server.calls()
+        for _ in range(40):
+            at = trio.current_time() + 5
+            asked = await calls.send_for_task(str(at))
+            await trio.sleep_until(at)
+            try:
+                done = await calls.send_for_task("here", task_id=asked.id)
+            except UnsupportedOperationError:
+                await trio.sleep(1)
+                done = await calls.get(asked.id)
+                assert done.text == "gave up with 2 messages"
+            else:
+                assert done.text in {"here", "gave up with 3 messages"}
+                assert "here" in [m.text for m in done.history]
+            assert done.state is TaskState.COMPLETED

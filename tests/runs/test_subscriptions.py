@@ -191,6 +191,21 @@ async def test_published_snapshots_do_not_change(autojump_clock: trio.testing.Mo
     assert before.artifacts[0].text == copy == "0 1 2 "
 
 
+async def test_subscriber_of_a_waiting_task_gets_its_snapshot_and_harms_nothing(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with open_in_process(scripted) as server:
+        calls = server.calls()
+        asked = await calls.send_for_task("ask")
+        async with calls.subscribe(asked.id) as source:
+            (snapshot,) = await read_all(source)
+            assert isinstance(snapshot, Task)
+            done = await calls.send_for_task("here", task_id=asked.id)
+
+    assert snapshot.state is TaskState.INPUT_REQUIRED
+    assert done.state is TaskState.COMPLETED
+
+
 # --- a store that breaks ------------------------------------------------------------------------------
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from a2a_trio.errors import DecodeError, InvalidParamsError
 from a2a_trio.testing.strategies import (

@@ -7,8 +7,7 @@ from types import MappingProxyType
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.errors import InvalidParamsError, JSONParseError
 from a2a_trio.testing.strategies import json_values

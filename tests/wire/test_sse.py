@@ -3,8 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from a2a_trio.errors import PeerProtocolError
 from a2a_trio.wire.sse import KEEP_ALIVE, ServerSentEvent, SSEDecoder, encode_event
