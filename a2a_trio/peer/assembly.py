@@ -17,6 +17,7 @@ from a2a_trio.agents.invoke import runner_for
 from a2a_trio.config.schema import Settings
 from a2a_trio.errors import ServerBusyError
 from a2a_trio.peer import plan
+from a2a_trio.peer.bookkeeping import Bookkeeping, Observers
 from a2a_trio.peer.filters import filters_of, framer_of
 from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.rules.dedup import Dedup
@@ -26,7 +27,7 @@ from a2a_trio.server.endpoint import Endpoint
 from a2a_trio.server.metrics import Metrics
 from a2a_trio.server.operations import TaskOperations
 from a2a_trio.server.records import Records
-from a2a_trio.server.run import Mode, Run
+from a2a_trio.server.run import RunObserver
 from a2a_trio.server.runs import RunEngine
 from a2a_trio.server.sends import Sends
 from a2a_trio.server.store import MemoryStore
@@ -124,6 +125,7 @@ class Assembly:
         address: where the server is, or will be, bound; for the card.
         audit: takes the audit entries; must neither block nor raise.
         healthy: False while something that the server depends on does not work.
+        observers: told what happens to runs, besides the metrics and the audit log.
 
     Raises:
         SettingsError: the settings contradict themselves.
@@ -137,6 +139,7 @@ class Assembly:
         *,
         audit: Callable[[AuditEntry], None] = lambda _entry: None,
         healthy: Callable[[], bool] = lambda: True,
+        observers: tuple[RunObserver, ...] = (),
     ) -> None:
         self.settings = settings
         self.clock = Clock()
@@ -146,8 +149,9 @@ class Assembly:
         self.engine: RunEngine | None = None
         self.stored: Callable[[], int] = lambda: 0
         """Counts the tasks in the store."""
-        self.audit = audit
         self.redactor = Redactor(settings.secrets())
+        self._observers = observers
+        self._bookkeeping = Bookkeeping(self.metrics, audit, self.redactor.text, self.clock.utc)
         self._runner = runner_for(agent)
         self._operations = _LateOperations()
         self.cards = plan.cards_of(
@@ -192,7 +196,11 @@ class Assembly:
         subscriptions = Subscriptions(plan.subscription_limits(settings))
         store = MemoryStore(subscriptions, plan.store_limits(settings), self.clock.now)
         records = Records(
-            store, utc=self.clock.utc, new_id=_new_id, limits=plan.record_limits(settings)
+            store,
+            utc=self.clock.utc,
+            new_id=_new_id,
+            limits=plan.record_limits(settings),
+            observer=Observers((self._bookkeeping, *self._observers)),
         )
         engine = RunEngine(
             jobs=jobs,
@@ -202,7 +210,6 @@ class Assembly:
             limits=plan.run_limits(settings),
             filter_for=filters_of(settings, self.redactor),
             frame=framer_of(settings),
-            on_end=self._note_end,
         )
         sends = Sends(
             engine=engine,
@@ -237,28 +244,3 @@ class Assembly:
         watch("runs_parked", "Runs that wait for callers", lambda: engine.statistics().parked)
         watch("subscribers", "Open streams of tasks", lambda: engine.statistics().subscribers)
         watch("tasks_stored", "Tasks in the store", self.stored)
-
-    def _note_end(self, run: Run, age: float) -> None:
-        """Count an end; a detached run's is also audited, since no call was there to see it."""
-        task = run.record.task
-        self.metrics.task_entered(task.state)
-        if run.turn.mode is not Mode.DETACHED:
-            return
-        caller = run.request.caller
-        self.audit(
-            AuditEntry(
-                at=self.clock.utc(),
-                direction="inbound",
-                phase="outcome",
-                identity=caller.identity,
-                provenance=caller.provenance,
-                address=caller.address,
-                method="",
-                task_id=task.id,
-                context_id=task.context_id,
-                state=task.state.short,
-                duration_ms=age * 1000.0,
-                preview=self.redactor.text(task.text)[:300],
-                error="",
-            )
-        )

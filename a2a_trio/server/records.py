@@ -14,7 +14,7 @@ from a2a_trio.rules.lifecycle import (
     TaskRecord,
     apply,
 )
-from a2a_trio.server.run import Request, Run
+from a2a_trio.server.run import Request, Run, RunObserver
 from a2a_trio.server.store import TaskStore, VersionConflictError
 from a2a_trio.server.subscriptions import Tap
 from a2a_trio.wire.methods import Dialect
@@ -32,6 +32,7 @@ class Records:
         utc: the wall clock, for status timestamps.
         new_id: makes the ids of tasks, contexts and messages.
         limits: what one task may keep.
+        observer: told what is published.
     """
 
     def __init__(
@@ -41,11 +42,13 @@ class Records:
         utc: Callable[[], datetime],
         new_id: Callable[[], str],
         limits: RecordLimits,
+        observer: RunObserver,
     ) -> None:
         self._store = store
         self._utc = utc
         self.new_id = new_id
         self._limits = limits
+        self.observer = observer
 
     def agent_message(self, task: Task, text: str) -> Message:
         """Return a message of the agent on a task."""
@@ -111,6 +114,7 @@ class Records:
                 published += more
             if await self._replaced(before, after, published):
                 run.record = after
+                self.observer.said(run, published)
                 if after.state.is_terminal:
                     run.settle()
                 return

@@ -18,9 +18,18 @@ from a2a_trio.rules.endings import Asked, Ending, Finished, Replied
 from a2a_trio.rules.lifecycle import ArtifactAdded, Failed, TaskEvent, TaskRecord
 from a2a_trio.server.leases import Lease
 from a2a_trio.server.subscriptions import Tap
-from a2a_trio.wire.model import Artifact, JsonObject, Message, Task
+from a2a_trio.wire.model import Artifact, JsonObject, Message, StreamEvent, Task
 
-__all__ = ["Mode", "OutboundFilter", "Question", "Request", "Run", "Turn"]
+__all__ = [
+    "Mode",
+    "NoObserver",
+    "OutboundFilter",
+    "Question",
+    "Request",
+    "Run",
+    "RunObserver",
+    "Turn",
+]
 
 _BUSY: Final = "The task is busy and its agent does not read further messages"
 _FULL: Final = "The task is busy and its inbox is full"
@@ -49,6 +58,43 @@ class OutboundFilter(Protocol):
     def pending(self) -> tuple[Artifact, ...]:
         """Return what was held back so far, as chunks to append; called once, at the end."""
         ...
+
+
+class RunObserver(Protocol):
+    """Is told what happens to runs, as it happens; must neither block nor raise."""
+
+    def began(self, run: "Run", /) -> None:
+        """A message started a run."""
+        ...
+
+    def heard(self, run: "Run", message: Message, /) -> None:
+        """The caller of a live run sent another message."""
+        ...
+
+    def said(self, run: "Run", events: tuple[StreamEvent, ...], /) -> None:
+        """Events of the run's task were published."""
+        ...
+
+    def ended(self, run: "Run", seconds: float, /) -> None:
+        """The run has left, after so many seconds."""
+        ...
+
+
+@final
+class NoObserver:
+    """Nobody wants to know."""
+
+    def began(self, run: "Run") -> None:
+        """See ``RunObserver.began``."""
+
+    def heard(self, run: "Run", message: Message) -> None:
+        """See ``RunObserver.heard``."""
+
+    def said(self, run: "Run", events: tuple[StreamEvent, ...]) -> None:
+        """See ``RunObserver.said``."""
+
+    def ended(self, run: "Run", seconds: float) -> None:
+        """See ``RunObserver.ended``."""
 
 
 @final

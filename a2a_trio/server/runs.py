@@ -90,10 +90,6 @@ class Statistics:
     subscribers: int
 
 
-def _ignore_end(_run: Run, _age: float) -> None:
-    """Nobody wants to know."""
-
-
 @final
 class RunEngine:
     """Starts runs, lets their callers act on them, and sees that each one ends.
@@ -106,7 +102,6 @@ class RunEngine:
         limits: see ``RunLimits``.
         filter_for: what everything said to a caller's task passes.
         frame: frames a caller's text as untrusted input.
-        on_end: told of every run's end, with its age in seconds; must not raise.
     """
 
     def __init__(
@@ -119,7 +114,6 @@ class RunEngine:
         limits: RunLimits,
         filter_for: Callable[[Request], OutboundFilter],
         frame: Framer,
-        on_end: Callable[[Run, float], None] = _ignore_end,
     ) -> None:
         self.limits = limits
         self.records = records
@@ -128,7 +122,6 @@ class RunEngine:
         self._subscriptions = subscriptions
         self._filter_for = filter_for
         self._frame = frame
-        self._on_end = on_end
         self._slots = Slots(limits.max_concurrent)
         # Bounded by the slots, the parked runs, and killed runs whose agents have not left yet.
         self._runs: dict[str, Run] = {}
@@ -204,6 +197,7 @@ class RunEngine:
             started_at=trio.current_time(),
         )
         self._runs[run.id] = run
+        self.records.observer.began(run)
         self._jobs.start_soon(self._drive, run, name=f"run {run.id}")
         return run
 
@@ -211,6 +205,7 @@ class RunEngine:
         """Give a live run another message; see ``Run.deliver``."""
         self.refuse_if_stopping()
         turn, to_inbox = run.deliver(request)
+        self.records.observer.heard(run, request.message)
         if to_inbox:
             await self.records.publish(run, MessageReceived(request.message))
             await self.records.attach(run, request.tap)
@@ -346,7 +341,7 @@ class RunEngine:
             run.inbox.close()
         run.left.set()
         run.over.set()
-        self._on_end(run, trio.current_time() - run.started_at)
+        self.records.observer.ended(run, trio.current_time() - run.started_at)
         if not self._runs:
             self._idle.set()
 
