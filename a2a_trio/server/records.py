@@ -6,6 +6,7 @@ from typing import final
 
 import attrs
 
+from a2a_trio.rules.folding import message_weight
 from a2a_trio.rules.lifecycle import (
     Canceled,
     RecordLimits,
@@ -66,7 +67,12 @@ class Records:
         heard = attrs.evolve(request.message, context_id=context_id, task_id=task_id)
         status = TaskStatus(state=TaskState.SUBMITTED, timestamp=self._utc())
         task = Task(id=task_id, context_id=context_id, status=status, history=(heard,))
-        return TaskRecord(task=task, owner=request.caller.identity, dialect=dialect)
+        return TaskRecord(
+            task=task,
+            owner=request.caller.identity,
+            dialect=dialect,
+            size=message_weight(heard),
+        )
 
     async def create(self, run: Run) -> None:
         """Store a run's first record, and prime the tap of its message with it."""

@@ -193,7 +193,7 @@ class Run:
         """Give the run another message of its caller.
 
         Returns:
-            The turn to wait for, and whether the message went to the inbox and not to a question.
+            The turn to wait for, and whether the message is for the inbox and not an answer.
 
         Raises:
             UnsupportedOperationError: the agent does not read messages now.
@@ -209,13 +209,25 @@ class Run:
             return self.turn, False
         if self.inbox is None:
             raise UnsupportedOperationError(_BUSY)
+        buffered = self.inbox.statistics()
+        if buffered.current_buffer_used >= buffered.max_buffer_size:
+            raise UnsupportedOperationError(_FULL)
+        return self.turn, True
+
+    def put_in_inbox(self, message: Message) -> None:
+        """Hand a message to the working agent.
+
+        Raises:
+            UnsupportedOperationError: it reads no more, or has too much to read.
+        """
+        if self.inbox is None:
+            raise UnsupportedOperationError(_BUSY)
         try:
-            self.inbox.send_nowait(request.message)
+            self.inbox.send_nowait(message)
         except trio.WouldBlock:
             raise UnsupportedOperationError(_FULL) from None
-        except trio.BrokenResourceError:
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
             raise UnsupportedOperationError(_BUSY) from None
-        return self.turn, True
 
     def appends(self, chunk: Artifact, *, append: bool) -> bool:
         """Return whether a chunk adds to what its readers have, given what was held back before.

@@ -24,7 +24,11 @@ import attrs
 import trio
 
 from a2a_trio._log import get_logger
-from a2a_trio.errors import ServerBusyError
+from a2a_trio.errors import (
+    InvalidTransitionError,
+    ServerBusyError,
+    UnsupportedOperationError,
+)
 from a2a_trio.rules.endings import Asked, Ending, Finished, Replied
 from a2a_trio.rules.lifecycle import (
     AuthNeeded,
@@ -202,13 +206,22 @@ class RunEngine:
         return run
 
     async def deliver(self, run: Run, request: Request) -> Turn:
-        """Give a live run another message; see ``Run.deliver``."""
+        """Give a live run another message.
+
+        Raises:
+            UnsupportedOperationError: the agent does not read messages now, or the task has ended.
+            ServerBusyError: the server is stopping.
+        """
         self.refuse_if_stopping()
         turn, to_inbox = run.deliver(request)
-        self.records.observer.heard(run, request.message)
         if to_inbox:
-            await self.records.publish(run, MessageReceived(request.message))
+            try:
+                await self.records.publish(run, MessageReceived(request.message))
+            except InvalidTransitionError as exc:
+                raise UnsupportedOperationError(f"The task takes no message now: {exc}") from exc
+            run.put_in_inbox(request.message)
             await self.records.attach(run, request.tap)
+        self.records.observer.heard(run, request.message)
         return turn
 
     def kill(self, run: Run, verdict: TaskEvent) -> None:

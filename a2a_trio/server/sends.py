@@ -125,12 +125,11 @@ class Sends:
                 raise InternalError
             if isinstance(accepted.outcome, Message):
                 raise UnsupportedOperationError(_GONE)
-            tap = accepted.tap
-            if tap is None:
-                # A repeat: its task was there before.
-                tap = open_tap(accepted.outcome.id)
-                if await self._store.attach(accepted.outcome.id, tap) is None:
-                    raise UnsupportedOperationError(_GONE)
+            tap = accepted.tap or open_tap(accepted.outcome.id)
+            # A repeat, whose task was there before, or a task that ended before the message could
+            # be worked on: what there is to see is in the store.
+            if not tap.primed and await self._store.attach(accepted.outcome.id, tap) is None:
+                raise UnsupportedOperationError(_GONE)
             undo.pop_all()
         return tap, accepted.run
 

@@ -46,10 +46,13 @@ class Tap:
         self._error: ProtocolError | None = None
         self._live = False
         self._ended = False
+        self.primed = False
+        """It has been given its beginning."""
 
     def prime(self, first: Iterable[Published], *, ends: bool) -> None:
         """Give what comes before the live events; ``ends`` if nothing can follow."""
         self._backlog.extend(first)
+        self.primed = True
         self._live = not ends
         if ends:
             self._send.close()

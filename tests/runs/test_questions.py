@@ -336,3 +336,48 @@ async def test_answer_in_the_moment_of_giving_up_is_kept(
                 assert done.text in {"here", "gave up with 3 messages"}
                 assert "here" in [m.text for m in done.history]
             assert done.state is TaskState.COMPLETED
+
+
+async def test_stream_that_answers_a_task_that_is_being_cancelled_ends(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Answer and cancel in one tick: the answer's stream shows the end instead of hanging."""
+    async with open_in_process(asker, settings(max_pingpong_turns=20)) as server:
+        calls = server.calls()
+        for _ in range(20):
+            asked = await calls.send_for_task("go")
+            ends: list[TaskState] = []
+
+            async def answer(task_id: str = asked.id, ends: list[TaskState] = ends) -> None:
+                try:
+                    async with calls.stream("main", task_id=task_id) as stream:
+                        events = await read_all(stream)
+                except UnsupportedOperationError:
+                    return
+                last = events[-1]
+                assert isinstance(last, Task | TaskStatusUpdateEvent)
+                ends.append(last.status.state)
+
+            with trio.fail_after(60):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(answer)
+                    nursery.start_soon(calls.cancel, asked.id)
+            assert ends in ([], [TaskState.CANCELED])
+
+
+async def test_message_that_makes_a_task_too_large_is_refused(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async def reader(task: TaskContext) -> str:
+        return (await anext(aiter(task.messages))).text
+
+    async with open_in_process(reader, settings(max_task_bytes=1000)) as server:
+        calls = server.calls()
+        task = await calls.send_for_task("go", detached=True)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(UnsupportedOperationError, match="1000 bytes"):
+            await calls.send("x" * 2000, task_id=task.id)
+        done = await calls.send_for_task("small", task_id=task.id)
+
+    assert done.text == "small"
+    assert [m.text for m in done.history] == ["go", "small"]
