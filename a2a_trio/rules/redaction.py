@@ -8,18 +8,17 @@ secret are returned unchanged, the same object where that is possible.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, final
+from typing import Any, Final, TypeVar, final
 
 import attrs
 
 from a2a_trio.rules.secret_shapes import is_sensitive_name
 from a2a_trio.rules.secret_stream import MAX_RUN, OwnSecrets, SecretStream
+from a2a_trio.wire.json_text import MAX_DEPTH
 from a2a_trio.wire.model import UNSET, Artifact, JsonObject, JsonValue, Message, Part
 
-__all__ = ["MAX_DEPTH", "MAX_OPEN_ARTIFACTS", "Redactor", "TaskRedactor"]
+__all__ = ["MAX_OPEN_ARTIFACTS", "Redactor", "TaskRedactor"]
 
-MAX_DEPTH: Final = 64
-"""Deeper levels of a data part are replaced; the codec refuses to send them anyway."""
 
 MAX_OPEN_ARTIFACTS: Final = 256
 """Artifacts of one task whose streams are followed at the same time. When more are open, the chunks
@@ -34,6 +33,9 @@ _ENDS_WITH_MARKER: Final = re.compile(r"\[redacted-[a-z-]{1,20}\]\Z")
 _TEXT_TYPES: Final = ("text/", "application/json", "application/xml", "application/yaml",
                       "application/x-yaml", "application/toml", "application/x-sh",
                       "application/javascript", "application/x-ndjson")  # fmt: skip
+
+
+Value = TypeVar("Value", Part, Message, Artifact)
 
 
 @final
@@ -57,17 +59,24 @@ class Redactor:
             return text
         return self.stream().feed([text], final=True)[0]
 
+    def texts(self, texts: list[str]) -> list[str]:
+        """Return texts that are read one after another without secrets.
+
+        They are searched as one text, since a secret may be split over them, and then each by
+        itself: a word at the end of one must not hide the secret that the next begins with.
+        """
+        cleaned = self.stream().feed(texts, final=True)
+        return cleaned if len(texts) < 2 else [self.text(text) for text in cleaned]  # noqa: PLR2004 - one text was searched by itself
+
     def message(self, message: Message) -> Message:
         """Return the message without secrets; also one that is split over text parts is found."""
-        texts = self.stream().feed(_texts(message.parts), final=True)
-        parts = tuple(_filled(self.parts(message.parts), texts))
-        return attrs.evolve(message, parts=parts, metadata=self.metadata(message.metadata))
+        parts = tuple(_filled(self.parts(message.parts), self.texts(_texts(message.parts))))
+        return _changed(message, parts=parts, metadata=self.metadata(message.metadata))
 
     def artifact(self, artifact: Artifact) -> Artifact:
         """Return a complete artifact without secrets."""
-        texts = self.stream().feed(_texts(artifact.parts), final=True)
-        parts = tuple(_filled(self.parts(artifact.parts), texts))
-        return attrs.evolve(self.described(artifact), parts=parts)
+        parts = tuple(_filled(self.parts(artifact.parts), self.texts(_texts(artifact.parts))))
+        return _changed(self.described(artifact), parts=parts)
 
     def value(self, value: JsonValue) -> JsonValue:
         """Return JSON without secrets in its keys and texts, however it is nested.
@@ -80,7 +89,7 @@ class Redactor:
 
     def described(self, artifact: Artifact) -> Artifact:
         """Return the artifact with clean name, description and metadata; parts are as they were."""
-        return attrs.evolve(
+        return _changed(
             artifact,
             name=self.text(artifact.name),
             description=self.text(artifact.description),
@@ -97,7 +106,7 @@ class Redactor:
     def parts(self, parts: tuple[Part, ...]) -> Iterable[Part]:
         """Yield the parts with everything clean but their text, which needs its neighbours."""
         for part in parts:
-            yield attrs.evolve(
+            yield _changed(
                 part,
                 url=None if part.url is None else self.text(part.url),
                 data=UNSET if part.data is UNSET else self._value(part.data, 0),
@@ -121,7 +130,7 @@ class Redactor:
             return self.text(value)
         if not isinstance(value, (list, Mapping)):
             return value
-        if depth >= MAX_DEPTH:
+        if depth >= MAX_DEPTH:  # peers refuse to read what is deeper
             return _TOO_DEEP
         if isinstance(value, list):
             return [self._value(item, depth + 1) for item in value]
@@ -150,7 +159,14 @@ def _filled(parts: Iterable[Part], texts: list[str]) -> Iterable[Part]:
     """Put the cleaned texts back into the parts that had them."""
     waiting = iter(texts)
     for part in parts:
-        yield part if part.text is None else attrs.evolve(part, text=next(waiting))
+        yield part if part.text is None else _changed(part, text=next(waiting))
+
+
+def _changed(value: Value, **members: Any) -> Value:
+    """Return the value with these members; the same object if it has them already."""
+    if all(getattr(value, name) == member for name, member in members.items()):
+        return value
+    return attrs.evolve(value, **members)
 
 
 @attrs.define
@@ -186,13 +202,17 @@ class TaskRedactor:
         """Return a status message without secrets."""
         redactor = self._redactor
         texts = _texts(message.parts)
-        before, *cleaned = redactor.stream().feed([self._unfinished(), *texts], final=True)
-        completed = _ENDS_WITH_MARKER.search(before)
-        if completed is not None and cleaned:
-            cleaned[0] = completed.group() + cleaned[0]
+        said = self._unfinished()
+        if said:
+            before, *cleaned = redactor.texts([said, *texts])
+            completed = _ENDS_WITH_MARKER.search(before)
+            if completed is not None and cleaned:
+                cleaned[0] = completed.group() + cleaned[0]
+        else:
+            cleaned = redactor.texts(texts)
         self._said = (self._said + "".join(texts))[-MAX_RUN:]
         parts = tuple(_filled(redactor.parts(message.parts), cleaned))
-        return attrs.evolve(message, parts=parts, metadata=redactor.metadata(message.metadata))
+        return _changed(message, parts=parts, metadata=redactor.metadata(message.metadata))
 
     def _unfinished(self) -> str:
         """Return what was said before, unless it ended with a whole secret.
@@ -231,7 +251,7 @@ class TaskRedactor:
         if not last_now:
             held.head = None if parts else attrs.evolve(chunk, parts=())
             self._open[artifact.artifact_id] = held
-        return attrs.evolve(chunk, parts=parts)
+        return _changed(chunk, parts=parts)
 
     def pending(self) -> tuple[Artifact, ...]:
         """Return what is still held of every artifact, to be published as append chunks; once."""

@@ -295,13 +295,14 @@ class RunEngine:
     # --- the child of the nursery -------------------------------------------------------------
 
     async def _drive(self, run: Run) -> None:
-        # What is written unless the agent gets to its end, because the nursery was cancelled.
-        verdict: Finished | Replied = run.failed("server stopped")
+        verdict: Finished | Replied | None = None
         try:
             with run.lease:
                 if await self._open(run):
                     verdict = await self._work(run)
         finally:
+            if verdict is None:  # the nursery was cancelled before the agent got to its end
+                verdict = run.failed("server stopped")
             with trio.move_on_after(FINAL_WRITE_SEC, shield=True) as write:
                 await self._conclusions.conclude(run, verdict)
             if write.cancelled_caught:

@@ -8,8 +8,9 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
-from a2a_trio.rules.redaction import MAX_DEPTH, MAX_OPEN_ARTIFACTS, Redactor, TaskRedactor
+from a2a_trio.rules.redaction import MAX_OPEN_ARTIFACTS, Redactor, TaskRedactor
 from a2a_trio.rules.secret_stream import MAX_RUN, MAX_SECRET
+from a2a_trio.wire.json_text import MAX_DEPTH
 from a2a_trio.wire.model import Artifact, JsonValue, Message, Part, Role
 
 # Put together from pieces, so that no scanner takes this file for a leak.
@@ -351,6 +352,20 @@ def test_secret_across_two_status_messages_does_not_pass_whole() -> None:
     assert task.message(status(secret[15:] + " end")).text == "[redacted-vcs-token] end"
 
 
+def test_word_before_a_secret_does_not_hide_it() -> None:
+    """A message, or a part, that begins with a secret loses it whatever was said before."""
+    secret = "sk-" + ALNUM[:36]
+    task = TaskRedactor(REDACTOR)
+    assert task.message(status("the key is")).text == "the key is"
+    assert task.message(status(secret)).text == "[redacted-api-key]"
+    parts = (Part(text="the key is"), Part(text=secret))
+    message = Message(message_id="m", role=Role.AGENT, parts=parts)
+    for clean in (REDACTOR.message(message), TaskRedactor(REDACTOR).message(message)):
+        assert clean.text == "the key is\n[redacted-api-key]"
+    artifact = Artifact(artifact_id="a", parts=parts)
+    assert REDACTOR.artifact(artifact).text == "the key is\n[redacted-api-key]"
+
+
 def test_status_after_a_whole_secret_keeps_its_words() -> None:
     """An address at the end of one message and a word in the next are not one word."""
     task = TaskRedactor(REDACTOR)
@@ -432,6 +447,16 @@ json_values = st.recursive(
 def test_data_without_secrets_is_unchanged(value: JsonValue) -> None:
     """Numbers, nulls and structure stay."""
     assert REDACTOR.value(value) == value
+
+
+def test_messages_and_chunks_without_secrets_are_not_copied() -> None:
+    """What passes unchanged is the object that came."""
+    message = status("all is well")
+    chunk = Artifact(artifact_id="reply", name="reply", parts=(Part(text="all is well"),))
+    assert REDACTOR.message(message) is message
+    assert REDACTOR.artifact(chunk) is chunk
+    assert TaskRedactor(REDACTOR).message(message) is message
+    assert TaskRedactor(REDACTOR).artifact(chunk, append=False, last=True) is chunk
 
 
 def test_values_without_secrets_are_equal_to_what_came() -> None:

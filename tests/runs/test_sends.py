@@ -323,6 +323,23 @@ async def test_history_length(
     assert [m.text for m in got.history] == ["say:one say:two", "one", "two"][3 - shown :]
 
 
+# --- filtering ------------------------------------------------------------------------------------
+
+
+async def test_the_first_thing_that_is_said_is_filtered(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    secret = "sk-" + "a1b2c3d4" * 4
+
+    async def leaking(task: TaskContext) -> None:
+        await task.update(secret)
+        await task.update(secret)
+
+    async with open_in_process(leaking) as server:
+        task = await server.calls().send_for_task("x")
+    assert [m.text for m in task.history[1:]] == ["[redacted-api-key]"] * 2
+
+
 # --- eviction -----------------------------------------------------------------------------------------
 
 
