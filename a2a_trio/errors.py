@@ -134,6 +134,11 @@ class MethodNotFoundError(ProtocolError):
 class InvalidParamsError(ProtocolError):
     """A parameter is missing or wrong; ``violations`` names each one."""
 
+    @classmethod
+    def of(cls, field: str, description: str) -> "InvalidParamsError":
+        """Return the error of one bad field."""
+        return cls(violations=(FieldViolation(field=field, description=description),))
+
 
 class InternalError(ProtocolError):
     """The server failed; the cause is in its log, not in the answer."""

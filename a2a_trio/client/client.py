@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 import trio
 
+from a2a_trio._groups import plain_errors
 from a2a_trio.client.headers import Headers
 from a2a_trio.client.operations import Client
 from a2a_trio.client.options import ClientOptions
@@ -45,24 +46,10 @@ async def open_client(
     headers = Headers(token, options)
     pool = HttpPool(options, transport)
     try:
-        async with trio.open_nursery() as readers:
-            yield Client(base, pool=pool, headers=headers, options=options, readers=readers)
-            readers.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        # The readers raise nothing, so this is what the caller's block raised, wrapped.
-        _raise_only(group)
+        # The readers raise nothing, so a group is what the caller's block raised, wrapped.
+        with plain_errors():
+            async with trio.open_nursery() as readers:
+                yield Client(base, pool=pool, headers=headers, options=options, readers=readers)
+                readers.cancel_scope.cancel()
     finally:
         await pool.aclose()
-
-
-def _raise_only(group: BaseExceptionGroup[BaseException]) -> NoReturn:
-    real = [exc for exc in group.exceptions if not isinstance(exc, trio.Cancelled)]
-    if len(real) > 1:
-        raise group
-    only = (real or list(group.exceptions))[0]
-    context = only.__context__
-    try:
-        raise only
-    finally:
-        # What the block was handling when it raised, not the group.
-        only.__context__ = context

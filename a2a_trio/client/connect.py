@@ -9,11 +9,16 @@ import attrs
 import trio
 
 from a2a_trio.errors import PeerUnreachableError
-from a2a_trio.rules.addresses import Policy, bracketed, check_address, split_url
+from a2a_trio.rules.addresses import (
+    DEFAULT_PORTS,
+    Policy,
+    bracketed,
+    check_address,
+    split_url,
+)
 
 __all__ = ["Target", "pin", "why_unreachable"]
 
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _MAX_CAUSES: Final = 20
 """How far a chain of exceptions is followed."""
 
@@ -41,7 +46,7 @@ async def pin(url: str, policy: Policy) -> Target:
     if policy is Policy.OPERATOR:
         return Target(url=url)
     parts, origin = split_url(url)
-    port = origin.host.port or _DEFAULT_PORTS[origin.scheme]
+    port = origin.host.port or DEFAULT_PORTS[origin.scheme]
     try:
         found = await trio.socket.getaddrinfo(origin.host.name, port, type=trio.socket.SOCK_STREAM)
     except OSError as exc:

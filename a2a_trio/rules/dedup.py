@@ -15,8 +15,8 @@ from a2a_trio.wire.model import Message
 
 __all__ = ["MAX_KEY", "Conflict", "Dedup", "Known", "New", "Verdict"]
 
-MAX_KEY: Final = 256
-"""Longest key that is looked at, in characters."""
+MAX_KEY: Final = 255
+"""Longest key accepted, in characters: it is held in memory for the whole window."""
 
 
 @final

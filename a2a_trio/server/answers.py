@@ -1,6 +1,5 @@
 """The shapes of answers: JSON, refusals, and the headers that every answer has."""
 
-import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -11,6 +10,7 @@ from a2a_trio.errors import (
     UnauthorizedError,
     error_row,
 )
+from a2a_trio.rules.headers import retry_after_value
 from a2a_trio.server.http import Header, HttpResponse
 from a2a_trio.wire import jsonrpc
 from a2a_trio.wire.extensions import (
@@ -87,7 +87,9 @@ def failure(
     headers = [("content-type", JSON), *service, *extra]
     named = {name for name, _ in extra}
     if error.retry_after is not None and "retry-after" not in named:
-        headers.append(("retry-after", str(max(1, math.ceil(error.retry_after)))))
+        seconds = retry_after_value(error.retry_after)
+        if seconds is not None:
+            headers.append(("retry-after", seconds))
     if isinstance(error, UnauthorizedError) and _CHALLENGE[0] not in named:
         headers.append(_CHALLENGE)
     return HttpResponse(

@@ -11,6 +11,7 @@ from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 
+from a2a_trio._groups import plain_errors
 from a2a_trio.rules.ports import port_plan
 from a2a_trio.server.connection import Connection
 
@@ -30,6 +31,8 @@ USER_TIMEOUT_MS: Final = 30_000
 clients that vanished or stopped reading for good; Linux only."""
 
 BACKLOG: Final = 512
+_NURSERIES: Final = 4
+"""How many nurseries, Trio's own included, a failing socket comes through."""
 HEAD_BYTES: Final = 32 * 1024
 """A request's head up to this size is accepted; one that exceeds it by more than two reads of the
 socket is answered 431 and in between it depends on how the bytes arrive."""
@@ -138,7 +141,7 @@ async def serve_http(
     """
     server = _Server(app, tls)
     listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
-    try:
+    with plain_errors(levels=_NURSERIES):
         async with listener, trio.open_nursery() as handlers:
             try:
                 handlers.start_soon(server.accept, listener, handlers)
@@ -150,8 +153,6 @@ async def serve_http(
             finally:
                 handlers.cancel_scope.cancel()
                 server.abort()
-    except BaseExceptionGroup as group:
-        raise _only(group) from None
 
 
 @final
@@ -223,11 +224,3 @@ def _config() -> Config:
     config.keep_alive_max_requests = 2**63  # a connection has no reason to end
     config.h11_max_incomplete_size = HEAD_BYTES
     return config
-
-
-def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the one failure inside nested groups, or the group if there are several."""
-    if len(group.exceptions) > 1:
-        return group
-    inner = group.exceptions[0]
-    return _only(inner) if isinstance(inner, BaseExceptionGroup) else inner

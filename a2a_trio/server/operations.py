@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from typing import Final, final
 
 from a2a_trio.errors import (
-    FieldViolation,
     InvalidParamsError,
     InvalidTransitionError,
     TaskNotCancelableError,
@@ -46,10 +45,6 @@ __all__ = ["TaskOperations"]
 DEFAULT_PAGE: Final = 50
 MAX_PAGE: Final = 100
 _NO_CONFIGURATION: Final = SendMessageConfiguration()
-
-
-def _invalid(field: str, description: str) -> InvalidParamsError:
-    return InvalidParamsError(violations=(FieldViolation(field=field, description=description),))
 
 
 @final
@@ -129,11 +124,11 @@ class TaskOperations:
         _check_history_length(request.history_length, "historyLength")
         size = DEFAULT_PAGE if request.page_size is None else request.page_size
         if not 1 <= size <= MAX_PAGE:
-            raise _invalid("pageSize", f"must be from 1 to {MAX_PAGE}")
+            raise InvalidParamsError.of("pageSize", f"must be from 1 to {MAX_PAGE}")
         try:
             after = decode_token(request.page_token)
         except ValueError as exc:
-            raise _invalid("pageToken", str(exc)) from None
+            raise InvalidParamsError.of("pageToken", str(exc)) from None
         page = await self._store.list(
             TaskQuery(
                 owner=context.caller.identity,
@@ -203,4 +198,4 @@ class TaskOperations:
 
 def _check_history_length(length: int | None, field: str) -> None:
     if length is not None and length < 0:
-        raise _invalid(field, "must not be negative")
+        raise InvalidParamsError.of(field, "must not be negative")

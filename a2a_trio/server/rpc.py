@@ -11,7 +11,6 @@ from a2a_trio._log import get_logger
 from a2a_trio.config.schema import Settings
 from a2a_trio.errors import (
     ExtensionSupportRequiredError,
-    FieldViolation,
     InternalError,
     InvalidParamsError,
     InvalidRequestError,
@@ -21,6 +20,7 @@ from a2a_trio.errors import (
     UnsupportedOperationError,
 )
 from a2a_trio.rules.admission import Admission, Caller
+from a2a_trio.rules.dedup import MAX_KEY
 from a2a_trio.server import answers
 from a2a_trio.server.calls import CallContext, EventSource, Operations
 from a2a_trio.server.cards import Cards
@@ -45,13 +45,10 @@ from a2a_trio.wire.requests import (
     SubscribeToTaskRequest,
 )
 
-__all__ = ["BODY_TIMEOUT", "MAX_KEY_LENGTH", "Rpc", "requested_version"]
+__all__ = ["BODY_TIMEOUT", "Rpc", "requested_version"]
 
 BODY_TIMEOUT: Final = 60.0
 """Seconds in which a request body must have arrived; a slower caller is trickling."""
-
-MAX_KEY_LENGTH: Final = 255
-"""Longest ``Idempotency-Key``: the key is held in memory for the whole window."""
 
 _MAX_EVENT_ID_DIGITS: Final = 15
 
@@ -172,7 +169,9 @@ class Rpc:
         activated = tuple(u for u in dict.fromkeys(wanted) if u in self._cards.extensions)
         call.service = answers.service_headers(call.dialect, activated)
         params = dialects.decode_params(method, call.dialect, request.params)
-        key = _idempotency_key(headers.get(IDEMPOTENCY_HEADER))
+        key = headers.get(IDEMPOTENCY_HEADER)
+        if len(key) > MAX_KEY:
+            raise InvalidParamsError.of(IDEMPOTENCY_HEADER, f"at most {MAX_KEY} characters")
         needs_digest = isinstance(params, SendMessageRequest) and (key or self._digest_always)
         context = CallContext(
             caller=caller,
@@ -276,15 +275,6 @@ def requested_version(http: HttpRequest) -> str | None:
                 version = value.strip()
                 break
     return version or None
-
-
-def _idempotency_key(text: str) -> str:
-    if len(text) > MAX_KEY_LENGTH:
-        violation = FieldViolation(
-            field=IDEMPOTENCY_HEADER, description=f"at most {MAX_KEY_LENGTH} characters"
-        )
-        raise InvalidParamsError(violations=(violation,))
-    return text
 
 
 def _event_id(text: str) -> int | None:

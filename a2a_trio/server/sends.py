@@ -14,7 +14,6 @@ import attrs
 import trio
 
 from a2a_trio.errors import (
-    FieldViolation,
     InternalError,
     InvalidParamsError,
     ProtocolError,
@@ -149,19 +148,26 @@ class Sends:
     # --- repeats --------------------------------------------------------------------------------
 
     def _key(self, request: SendMessageRequest, context: CallContext) -> str:
+        """Return what a repeat of this send would share with it; ``""`` if nothing counts.
+
+        Raises:
+            InvalidParamsError: it is too long to be remembered.
+        """
         if context.idempotency_key:
             return f"key:{context.idempotency_key}"
-        return f"id:{request.message.message_id}" if self._dedup_message_ids else ""
+        if not self._dedup_message_ids:
+            return ""
+        if len(request.message.message_id) > MAX_KEY:
+            raise InvalidParamsError.of("message.messageId", f"at most {MAX_KEY} characters")
+        return f"id:{request.message.message_id}"
 
     async def _repeated(
         self, request: SendMessageRequest, context: CallContext
     ) -> _Accepted | None:
         key, identity = self._key(request, context), context.caller.identity
-        if len(key) > MAX_KEY:
-            raise _invalid("Idempotency-Key", f"must be at most {MAX_KEY} characters")
         known = self._dedup.look_up(identity, key, context.payload_digest, trio.current_time())
         if isinstance(known, Conflict):
-            raise _invalid("Idempotency-Key", "was used for another message")
+            raise InvalidParamsError.of("Idempotency-Key", "was used for another message")
         if not isinstance(known, Known):
             return None
         run = self._engine.live(known.task_id)
@@ -211,7 +217,7 @@ class Sends:
         record = await owned(self._store, self._engine, send.message.task_id, context)
         task = record.task
         if send.message.context_id not in ("", task.context_id):
-            raise _invalid("message.contextId", "is not the context of this task")
+            raise InvalidParamsError.of("message.contextId", "is not the context of this task")
         if record.state.is_terminal:
             raise UnsupportedOperationError("The task has ended; send a new message instead")
         message = attrs.evolve(send.message, context_id=task.context_id)
@@ -279,7 +285,3 @@ def _request(
         extensions=context.extensions,
         tap=tap,
     )
-
-
-def _invalid(field: str, description: str) -> InvalidParamsError:
-    return InvalidParamsError(violations=(FieldViolation(field=field, description=description),))
