@@ -5,12 +5,18 @@ text is ever shown twice. Chunks fold by the server's own rules, and in linear t
 when somebody looks.
 """
 
-from typing import Final, final
+from typing import final
 
 import attrs
 
 from a2a_trio.errors import PeerProtocolError
-from a2a_trio.rules.folding import fold, join_parts, message_weight, weight
+from a2a_trio.rules.folding import (
+    artifact_weight,
+    chunk_weight,
+    fold,
+    join_parts,
+    message_weight,
+)
 from a2a_trio.wire.model import (
     Artifact,
     Message,
@@ -25,9 +31,6 @@ from a2a_trio.wire.model import (
 
 __all__ = ["TaskFold"]
 
-_ARTIFACT_WEIGHT: Final = 256
-"""What an artifact weighs besides its parts, in bytes."""
-
 
 @final
 class _Draft:
@@ -37,7 +40,7 @@ class _Draft:
         self._head = attrs.evolve(artifact, parts=())
         self._parts = list(artifact.parts)
         self._tail: list[str] = []  # text that belongs at the end of the last part
-        self.weight = _ARTIFACT_WEIGHT + weight(artifact.parts)
+        self.weight = artifact_weight(artifact)
 
     def append(self, event: TaskArtifactUpdateEvent) -> None:
         """Add a chunk."""
@@ -51,7 +54,7 @@ class _Draft:
         if parts:
             self._settle()
             self._parts.extend(parts)
-        self.weight += weight(chunk.parts)
+        self.weight += chunk_weight(chunk)
 
     def artifact(self) -> Artifact:
         """Return the artifact as it is now."""

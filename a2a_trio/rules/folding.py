@@ -5,13 +5,25 @@ Server and client fold with the same functions, so what a stream's reader has pu
 chunks is one text part afterwards.
 """
 
+from typing import Final
+
 import attrs
 
-from a2a_trio.wire.model import UNSET, Artifact, JsonValue, Message, Part, TaskArtifactUpdateEvent
+from a2a_trio.wire.model import (
+    UNSET,
+    Artifact,
+    JsonObject,
+    JsonValue,
+    Message,
+    Part,
+    TaskArtifactUpdateEvent,
+)
 
-_PART_OVERHEAD = 64
+_ARTIFACT_OVERHEAD: Final = 256
+"""What an artifact weighs besides its content: its object, its place in tables."""
+_PART_OVERHEAD: Final = 64
 """What a part weighs besides its content: its object, its place in a tuple."""
-_NODE_OVERHEAD = 16
+_NODE_OVERHEAD: Final = 16
 """What one JSON value weighs besides its text."""
 
 
@@ -58,7 +70,20 @@ def weight(parts: tuple[Part, ...]) -> int:
 
 def message_weight(message: Message) -> int:
     """Return roughly how many bytes the message keeps in memory."""
-    return weight(message.parts) + (_json_weight(dict(message.metadata)) if message.metadata else 0)
+    ids = (message.message_id, *message.extensions, *message.reference_task_ids)
+    names = sum(_NODE_OVERHEAD + len(text) for text in ids)
+    return names + weight(message.parts) + _metadata_weight(message.metadata)
+
+
+def chunk_weight(chunk: Artifact) -> int:
+    """Return roughly how many bytes a chunk adds to the artifact that it is appended to."""
+    return weight(chunk.parts) + _metadata_weight(chunk.metadata)
+
+
+def artifact_weight(artifact: Artifact) -> int:
+    """Return roughly how many bytes the artifact keeps in memory."""
+    names = (artifact.artifact_id, artifact.name, artifact.description, *artifact.extensions)
+    return _ARTIFACT_OVERHEAD + sum(map(len, names)) + chunk_weight(artifact)
 
 
 def _part_weight(part: Part) -> int:
@@ -71,9 +96,11 @@ def _part_weight(part: Part) -> int:
         total += len(part.url)
     elif part.data is not UNSET:
         total += _json_weight(part.data)
-    if part.metadata:
-        total += _json_weight(dict(part.metadata))
-    return total
+    return total + _metadata_weight(part.metadata)
+
+
+def _metadata_weight(metadata: JsonObject) -> int:
+    return _json_weight(dict(metadata)) if metadata else 0
 
 
 def _json_weight(value: JsonValue) -> int:

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from a2a_trio.errors import InvalidTransitionError
-from a2a_trio.rules.folding import fold, message_weight, weight
+from a2a_trio.rules.folding import artifact_weight, chunk_weight, fold, message_weight
 from a2a_trio.wire.methods import Dialect
 from a2a_trio.wire.model import (
     Artifact,
@@ -260,11 +260,12 @@ def _add_artifact(
         append=event.append,
         last_chunk=event.last,
     )
-    size = record.size + weight(artifact.parts)
-    if not event.append:
-        size -= sum(
-            weight(a.parts) for a in task.artifacts if a.artifact_id == artifact.artifact_id
-        )
+    known = next((a for a in task.artifacts if a.artifact_id == artifact.artifact_id), None)
+    if known is not None and event.append:
+        size = record.size + chunk_weight(artifact)
+    else:
+        size = record.size + artifact_weight(artifact)
+        size -= 0 if known is None else artifact_weight(known)
     _check_size(size, limits)
     sealed = record.sealed - {artifact.artifact_id}
     if event.last:

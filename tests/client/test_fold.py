@@ -95,3 +95,18 @@ def test_many_empty_artifacts_are_bounded() -> None:
 
     with pytest.raises(PeerProtocolError, match="larger"):
         fill()
+
+
+def test_metadata_that_grows_is_bounded() -> None:
+    """Chunks without parts fold their metadata, which counts as well."""
+    folded = TaskFold(10_000, "")
+
+    def fill() -> None:
+        for number in range(1_000):
+            artifact = Artifact(artifact_id="a", parts=(), metadata={f"key {number}": "x" * 100})
+            folded.apply(
+                TaskArtifactUpdateEvent(task_id="t1", context_id="", artifact=artifact, append=True)
+            )
+
+    with pytest.raises(PeerProtocolError, match="larger"):
+        fill()

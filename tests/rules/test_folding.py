@@ -1,9 +1,17 @@
 """Folding chunks into artifacts."""
 
+import attrs
 from hypothesis import given, strategies as st
 
-from a2a_trio.rules.folding import fold, join_parts, weight
-from a2a_trio.wire.model import Artifact, Part, TaskArtifactUpdateEvent
+from a2a_trio.rules.folding import (
+    artifact_weight,
+    chunk_weight,
+    fold,
+    join_parts,
+    message_weight,
+    weight,
+)
+from a2a_trio.wire.model import Artifact, Message, Part, Role, TaskArtifactUpdateEvent
 
 
 def update(
@@ -49,3 +57,26 @@ def test_weight_grows_with_content() -> None:
     assert weight((Part(raw=b"x" * 1000),)) >= 1000
     assert weight((Part(data={"k" * 500: ["v" * 500]}),)) >= 1000
     assert weight((Part(url="http://x", metadata={"k": "v" * 1000}),)) >= 1000
+
+
+def test_whatever_a_peer_may_fill_weighs_something() -> None:
+    """A bound in bytes counts every member that can be made large, not the parts alone."""
+    long, many = "x" * 1000, tuple("x" * 10 for _ in range(100))
+    empty = Message(message_id="m", role=Role.USER, parts=())
+    for filled in (
+        attrs.evolve(empty, message_id=long),
+        attrs.evolve(empty, extensions=many),
+        attrs.evolve(empty, reference_task_ids=many),
+        attrs.evolve(empty, metadata={"k": long}),
+    ):
+        assert message_weight(filled) >= message_weight(empty) + 900
+    bare = Artifact(artifact_id="a", parts=())
+    for grown in (
+        attrs.evolve(bare, artifact_id=long),
+        attrs.evolve(bare, name=long),
+        attrs.evolve(bare, description=long),
+        attrs.evolve(bare, extensions=many),
+        attrs.evolve(bare, metadata={"k": long}),
+    ):
+        assert artifact_weight(grown) >= artifact_weight(bare) + 900
+    assert chunk_weight(attrs.evolve(bare, metadata={"k": long})) >= 1000

@@ -144,10 +144,10 @@ def test_history_keeps_the_newest() -> None:
 
 
 def test_size_is_bounded_and_the_end_still_fits() -> None:
-    limits = RecordLimits(max_bytes=1000)
+    limits = RecordLimits(max_bytes=1500)
     current = record(S.WORKING)
     current, _ = apply(current, ArtifactAdded(artifact("x" * 800)), NOW, limits)
-    with pytest.raises(TaskTooLargeError, match="1000 bytes"):
+    with pytest.raises(TaskTooLargeError, match="1500 bytes"):
         apply(current, ArtifactAdded(artifact("x" * 800), append=True), NOW, limits)
     replaced, _ = apply(current, ArtifactAdded(artifact("y" * 800)), NOW, limits)
     assert replaced.task.artifacts[0].text == "y" * 800
