@@ -32,7 +32,6 @@ from a2a_trio.wire.requests import GetTaskRequest
 
 __all__ = ["Outgoing", "Rpc", "StreamAnswer", "as_task", "decode_frame"]
 
-_SENDS: Final = frozenset({Operation.SEND_MESSAGE, Operation.SEND_STREAMING_MESSAGE})
 _EVENT_STREAM: Final = "text/event-stream"
 _PLAIN: Final = frozenset({"", "identity"})
 _OK: Final = 200
@@ -56,7 +55,7 @@ class Outgoing:
     @property
     def is_safe(self) -> bool:
         """Whether sending it twice does no more than sending it once."""
-        return self.operation not in _SENDS
+        return not method_of(self.operation).sends
 
 
 @final

@@ -11,6 +11,7 @@ from a2a_trio.wire.extensions import (
     IDENTITY_HEADER,
     LAST_EVENT_ID_HEADER,
     LEGACY_PROTOCOL_VERSION,
+    OLD_EXTENSIONS_HEADER,
     PROTOCOL_VERSION,
     REPLAY_EXTENSION,
     VERSION_HEADER,
@@ -21,7 +22,6 @@ __all__ = ["HeaderList", "Headers"]
 
 HeaderList: TypeAlias = tuple[tuple[str, str], ...]
 
-_OLD_EXTENSIONS_HEADER: Final = "x-a2a-extensions"
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
 
@@ -114,5 +114,5 @@ class Headers:
             joined = ", ".join(wanted)
             headers.append((EXTENSIONS_HEADER, joined))
             if legacy:
-                headers.append((_OLD_EXTENSIONS_HEADER, joined))
+                headers.append((OLD_EXTENSIONS_HEADER, joined))
         return (*headers, *(self._private if route.trusted else ()))

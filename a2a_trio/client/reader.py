@@ -16,17 +16,12 @@ from a2a_trio.client.exchange import Exchange
 from a2a_trio.client.failures import TransientPeerError
 from a2a_trio.client.options import ClientOptions
 from a2a_trio.errors import PeerError, PeerProtocolError, PeerTimeoutError, ProtocolError
+from a2a_trio.rules.lifecycle import closes_stream
 from a2a_trio.wire.codec import loads
-from a2a_trio.wire.model import (
-    Message,
-    StreamEvent,
-    Task,
-    TaskArtifactUpdateEvent,
-    TaskState,
-)
+from a2a_trio.wire.model import StreamEvent, TaskArtifactUpdateEvent
 from a2a_trio.wire.sse import ServerSentEvent, SSEDecoder
 
-__all__ = ["Received", "StreamReader", "is_settled"]
+__all__ = ["Received", "StreamReader"]
 
 _READ_AHEAD: Final = 16
 """Events read before somebody takes them; then the peer is kept waiting."""
@@ -45,14 +40,6 @@ class Received:
 
     event: StreamEvent
     id: str
-
-
-def is_settled(state: TaskState | None) -> bool:
-    """Tell whether a stream has nothing more to say in a state.
-
-    AUTH_REQUIRED is not among them: the agent goes on by itself (A2A section 7.6.1).
-    """
-    return state is not None and (state.is_terminal or state is TaskState.INPUT_REQUIRED)
 
 
 @final
@@ -156,8 +143,4 @@ class StreamReader:
 
 
 def _settled_after(event: StreamEvent, *, before: bool) -> bool:
-    if isinstance(event, Message):
-        return True
-    if isinstance(event, TaskArtifactUpdateEvent):
-        return before
-    return is_settled(event.state if isinstance(event, Task) else event.status.state)
+    return before if isinstance(event, TaskArtifactUpdateEvent) else closes_stream(event)

@@ -14,7 +14,7 @@ from a2a_trio.client.call import Outgoing, Rpc, StreamAnswer
 from a2a_trio.client.failures import TransientPeerError
 from a2a_trio.client.fold import TaskFold
 from a2a_trio.client.options import ClientOptions
-from a2a_trio.client.reader import Received, StreamReader, is_settled
+from a2a_trio.client.reader import Received, StreamReader
 from a2a_trio.errors import (
     A2AError,
     PeerProtocolError,
@@ -228,7 +228,7 @@ class EventStream:
         state = self._fold.state
         if state is None:
             return self._fold.message is not None
-        return is_settled(state) or state.is_interrupted
+        return state.is_settled
 
     def _again(self) -> Outgoing | None:
         """Return the request that takes a broken stream up again, or None if there is none."""

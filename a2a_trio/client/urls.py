@@ -12,11 +12,12 @@ from a2a_trio.rules.addresses import (
     split_url,
     url_origin,
 )
+from a2a_trio.wire.extensions import CARD_PATH, OLD_CARD_PATH
 
 __all__ = ["base_url", "card_urls", "interface_url"]
 
-_CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
-"""The place of a card (A2A section 8.2) and the one of v0.2, in the order they are tried."""
+_CARD_PATHS: Final = (CARD_PATH, OLD_CARD_PATH)
+"""Where a card may be, in the order they are tried."""
 
 
 def base_url(url: str, policy: Policy) -> str:

@@ -10,7 +10,7 @@ from a2a_trio.client.options import ClientOptions
 from a2a_trio.client.stream import EventStream, StreamParts
 from a2a_trio.errors import PeerError, TaskNotFoundError, UnsupportedOperationError
 from a2a_trio.wire.methods import Operation
-from a2a_trio.wire.model import Task, TaskState
+from a2a_trio.wire.model import Task
 from a2a_trio.wire.requests import SubscribeToTaskRequest
 
 __all__ = ["TaskWatch"]
@@ -63,7 +63,7 @@ class TaskWatch:
         Cancellation: ``last`` is the newest known state.
         """
         task = self.last = await self._rpc.get_task(self._task_id)
-        while not _is_over(task.state):
+        while not task.state.is_settled:
             if not (self._may_listen and await self._listen()):
                 await trio.sleep(self._interval)
                 self._interval = min(self._interval * _GROWTH, max(self._cap, self._interval))
@@ -84,7 +84,7 @@ class TaskWatch:
         try:
             async with events:
                 async for _ in events:
-                    if events.state is not None and _is_over(events.state):
+                    if events.state is not None and events.state.is_settled:
                         break
         except TaskNotFoundError:
             raise
@@ -94,7 +94,3 @@ class TaskWatch:
         finally:
             self.last = events.task or self.last
         return True
-
-
-def _is_over(state: TaskState) -> bool:
-    return state.is_terminal or state.is_interrupted

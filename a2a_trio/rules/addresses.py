@@ -35,7 +35,7 @@ _ORIGIN: Final = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?#@\\\s]+)", re.ASCII)
 # What inet_aton reads as an address: 127.1, 0x7f000001, 2130706433, 0177.0.0.1
 _NUMERIC: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+)){0,3}", re.ASCII)
 _UNSAFE_IN_URL: Final = re.compile(r"[\x00-\x20\x7f\\]")
-_DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
+DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 
 
 @final
@@ -171,7 +171,7 @@ def split_url(url: str) -> tuple[SplitResult, Origin]:
         parts = urlsplit(url)
     except ValueError as exc:
         raise ValueError("the URL is malformed") from exc
-    if parts.scheme not in _DEFAULT_PORTS:
+    if parts.scheme not in DEFAULT_PORTS:
         raise ValueError("the URL must begin with http:// or https://")
     if "@" in parts.netloc:
         raise ValueError("the URL must not contain user information")
@@ -254,7 +254,7 @@ def advertised_url(
 
 
 def _origin(scheme: str, host: Host) -> Origin:
-    if host.port == _DEFAULT_PORTS.get(scheme):
+    if host.port == DEFAULT_PORTS.get(scheme):
         host = Host(host.name)
     return Origin(scheme, host)
 

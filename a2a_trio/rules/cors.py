@@ -1,9 +1,10 @@
 """Which web pages may call the server, and the headers that tell browsers so (Fetch standard)."""
 
 from collections.abc import Iterable
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
 from a2a_trio.rules.addresses import Origin, parse_origin
+from a2a_trio.rules.callers import Pairs
 from a2a_trio.wire.extensions import (
     EXTENSIONS_HEADER,
     IDEMPOTENCY_HEADER,
@@ -12,14 +13,12 @@ from a2a_trio.wire.extensions import (
     VERSION_HEADER,
 )
 
-_Pairs: TypeAlias = tuple[tuple[str, str], ...]
-
 # Sent with every answer: a cache must not give one page the answer made for another.
-_VARY: Final[_Pairs] = (("vary", "Origin"),)
+_VARY: Final[Pairs] = (("vary", "Origin"),)
 
 _A2A_HEADERS: Final = f"{EXTENSIONS_HEADER}, {VERSION_HEADER}"
 _REQUEST_HEADERS: Final = f"{IDEMPOTENCY_HEADER}, {IDENTITY_HEADER}, {LAST_EVENT_ID_HEADER}"
-_PREFLIGHT: Final[_Pairs] = (
+_PREFLIGHT: Final[Pairs] = (
     ("access-control-allow-methods", "GET, HEAD, POST"),
     (
         "access-control-allow-headers",
@@ -27,7 +26,7 @@ _PREFLIGHT: Final[_Pairs] = (
     ),
     ("access-control-max-age", "600"),
 )
-_ACTUAL: Final[_Pairs] = (
+_ACTUAL: Final[Pairs] = (
     ("access-control-expose-headers", f"{_A2A_HEADERS}, etag, retry-after, www-authenticate"),
 )
 
@@ -54,7 +53,7 @@ class Cors:
         is_local = origin.scheme in {"http", "https"} and origin.host.is_loopback
         return is_local or origin in self._allowed
 
-    def headers(self, origins: tuple[str, ...], *, preflight: bool) -> _Pairs:
+    def headers(self, origins: tuple[str, ...], *, preflight: bool) -> Pairs:
         """Return the headers of an answer to a request with these Origin headers."""
         if not self.is_allowed(origins):
             return _VARY

@@ -48,7 +48,6 @@ __all__ = [
 
 Object = dict[str, JsonValue]
 
-_SENDS: Final = frozenset({Operation.SEND_MESSAGE, Operation.SEND_STREAMING_MESSAGE})
 _WRAPPERS: Final = frozenset(
     {"task", "message", "statusUpdate", "artifactUpdate", "status_update", "artifact_update"}
 )
@@ -85,7 +84,7 @@ def decode_params(method: Method, dialect: Dialect, value: JsonValue) -> Params:
     value = {} if value is None else value
     if dialect is Dialect.V03:
         value = _V03_PARAMS.get(method.operation, _same)(value)
-    elif dialect is Dialect.LEGACY and method.operation in _SENDS:
+    elif dialect is Dialect.LEGACY and method.sends:
         value = legacy.send_params_to_v1(value)
     try:
         return codec.decode_request(value, method.params)

@@ -1,4 +1,4 @@
-"""Names of this package's own protocol extensions and headers, each in one place.
+"""Names of this package's own protocol extensions, of headers and well-known paths, each once.
 
 An extension only adds metadata under its URI and is never required (A2A section 4.6).
 """
@@ -21,7 +21,14 @@ IDEMPOTENCY_HEADER: Final = "idempotency-key"
 IDENTITY_HEADER: Final = "x-a2a-identity"
 VERSION_HEADER: Final = "a2a-version"
 EXTENSIONS_HEADER: Final = "a2a-extensions"
+OLD_EXTENSIONS_HEADER: Final = f"x-{EXTENSIONS_HEADER}"
+"""Its name in A2A v0.3."""
 LAST_EVENT_ID_HEADER: Final = "last-event-id"
+
+CARD_PATH: Final = "/.well-known/agent-card.json"
+"""Where an agent's card is (A2A section 8.2)."""
+OLD_CARD_PATH: Final = "/.well-known/agent.json"
+"""Where it was in A2A v0.2."""
 
 PROTOCOL_VERSION: Final = "1.0"
 LEGACY_PROTOCOL_VERSION: Final = "0.3"

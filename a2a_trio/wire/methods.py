@@ -85,6 +85,11 @@ class Method:
     polling: bool = False
     """Reads only; counted in the larger bucket of the rate limit."""
 
+    @property
+    def sends(self) -> bool:
+        """True if it carries a message to the agent; what else there is may be repeated freely."""
+        return self.params is requests.SendMessageRequest
+
 
 METHODS: Final[tuple[Method, ...]] = (
     Method(

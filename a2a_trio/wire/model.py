@@ -68,6 +68,11 @@ class TaskState(StrEnum):
         return self in INTERRUPTED_STATES
 
     @property
+    def is_settled(self) -> bool:
+        """True if the agent is not at work: the task has ended, or waits for its caller."""
+        return self.is_terminal or self.is_interrupted
+
+    @property
     def short(self) -> str:
         """The state as people read it: ``input-required``."""
         return self.value.removeprefix("TASK_STATE_").replace("_", "-").lower()
