@@ -173,6 +173,23 @@ async def test_window_stands_still_while_the_task_waits(
     assert done.state is TaskState.COMPLETED
 
 
+async def test_an_answer_opens_the_next_window(autojump_clock: trio.testing.MockClock) -> None:
+    """What the agent does after the answer has a limit as well."""
+
+    async def agent(task: TaskContext) -> str:
+        await task.ask("?")
+        await trio.sleep(31)
+        return "too late"
+
+    async with open_in_process(agent, settings(reply_timeout_sec=30)) as server:
+        calls = server.calls()
+        asked = await calls.send_for_task("go")
+        failed = await calls.send_for_task("answer", task_id=asked.id)
+
+    assert failed.state is TaskState.FAILED
+    assert "30 seconds" in failed.text
+
+
 async def test_input_window_fails_the_task(autojump_clock: trio.testing.MockClock) -> None:
     async with open_in_process(asker, settings(input_timeout_sec=60)) as server:
         calls = server.calls()
