@@ -246,6 +246,7 @@ async def test_drain_refuses_ends_streams_and_stops_runs(
                 async with calls.subscribe(endless.id):
                     pytest.fail("subscribed to a stopping server")
             events = await read_all(stream)
+        assert [type(event) for event in events] == [Task, Task], "a snapshot first and last"
         assert isinstance(events[-1], Task)
         assert events[-1].state is TaskState.WORKING
         await trio.sleep(2)
