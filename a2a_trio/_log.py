@@ -6,10 +6,10 @@ print to standard output, which belongs to the program that embeds us.
 """
 
 import logging
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-import structlog
-from structlog.typing import EventDict, WrappedLogger
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, WrappedLogger
 
 __all__ = ["Log", "get_logger"]
 
@@ -39,7 +39,7 @@ class Log(Protocol):
 
 
 def _to_logging(
-    _logger: WrappedLogger, _method: str, event: EventDict
+    _logger: "WrappedLogger", _method: str, event: "EventDict"
 ) -> tuple[tuple[object, ...], dict[str, object]]:
     """Return the arguments of a call to ``logging``."""
     exc_info = event.pop("exc_info", None)
@@ -55,6 +55,9 @@ class _Switch:
         self._name = name
 
     def __getattr__(self, method: str) -> object:
+        # Imported here: a command that makes one call logs nothing and should start fast.
+        import structlog  # noqa: PLC0415 - reason above
+
         if structlog.is_configured():
             return getattr(structlog.get_logger(self._name), method)
         plain = structlog.wrap_logger(

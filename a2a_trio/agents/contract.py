@@ -14,6 +14,7 @@ Cancellation arrives as ``trio.Cancelled``, as everywhere in Trio; there is noth
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Final, Protocol, TypeAlias, final
 
 import attrs
@@ -147,8 +148,9 @@ class TaskContext:
     ``InvalidTransitionError``.
     """
 
-    def __init__(self, port: RunPort) -> None:
+    def __init__(self, port: RunPort, workspace: Path) -> None:
         self._port = port
+        self._workspace = workspace
 
     # --- what is known --------------------------------------------------------------------------
 
@@ -156,6 +158,14 @@ class TaskContext:
     def id(self) -> str:
         """The task's id."""
         return self._port.task.id
+
+    @property
+    def workspace(self) -> Path:
+        """The folder to work in: ``server.workspace``, else the one the server was started in.
+
+        It is told, not enforced: the process itself stays where it is.
+        """
+        return self._workspace
 
     @property
     def context_id(self) -> str:

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 import attrs
@@ -42,11 +43,14 @@ class EndingPort(RunPort, Protocol):
 _Invoke: TypeAlias = Callable[[TaskContext], Awaitable[AgentResult]]
 
 
-def runner_for(agent: Agent) -> Callable[[EndingPort], Awaitable[Ending]]:
+def runner_for(
+    agent: Agent, workspace: Path | None = None
+) -> Callable[[EndingPort], Awaitable[Ending]]:
     """Return what the run engine calls to invoke an agent on a run.
 
     Args:
         agent: an async function, an object with an async ``__call__``, or a sync function.
+        workspace: the folder that the agent is told to work in; the current one if omitted.
 
     Raises:
         TypeError: it cannot be called.
@@ -54,9 +58,10 @@ def runner_for(agent: Agent) -> Callable[[EndingPort], Awaitable[Ending]]:
     if not callable(agent):
         raise TypeError(f"an agent is a function of a TaskContext, not {type(agent).__name__}")
     invoke = _invoker(agent)
+    folder = Path.cwd() if workspace is None else workspace
 
     async def run(port: EndingPort) -> Ending:
-        result = await invoke(TaskContext(port))
+        result = await invoke(TaskContext(port, folder))
         return _ending(port, result)
 
     return run
@@ -125,6 +130,13 @@ def _message(port: EndingPort, parts: tuple[Part, ...]) -> Message:
 def _reply(port: EndingPort, message: Message) -> Message:
     """Return the agent's message, in this conversation and filtered."""
     task = port.task
-    placed = attrs.evolve(message, role=Role.AGENT, context_id=task.context_id, task_id=task.id)
+    placed = attrs.evolve(
+        message,
+        message_id=message.message_id or port.new_id(),
+        role=Role.AGENT,
+        parts=parts_of(message.parts),
+        context_id=task.context_id,
+        task_id=task.id,
+    )
     (event,) = port.filtered((Completed(placed),))
     return placed if not isinstance(event, Completed) or event.message is None else event.message

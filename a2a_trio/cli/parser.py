@@ -60,7 +60,9 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         help="ports to try after a busy one before the system chooses",
     )
     parser.add_argument(
-        "--workspace", metavar="DIR", help="folder that agents work in (default: this one)"
+        "--workspace",
+        metavar="DIR",
+        help="folder that agents work in (default: the setting server.workspace, else this one)",
     )
     arguments.add_settings(parser)
     arguments.add_token(parser, "bearer token that callers must present")
@@ -71,6 +73,12 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--log-json", action="store_true", default=None, help="log lines as JSON objects"
+    )
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="no hints, warnings or inbound activity on standard error, only the log",
     )
 
 

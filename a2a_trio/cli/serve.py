@@ -3,7 +3,6 @@
 import argparse
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Final, final
@@ -11,19 +10,26 @@ from typing import Final, final
 import attrs
 import trio
 
+from a2a_trio._log import get_logger
 from a2a_trio.agents.contract import Agent
 from a2a_trio.agents.load import load_agent
 from a2a_trio.cli.console import Console, Style
 from a2a_trio.cli.exits import ExitCode, UsageError
+from a2a_trio.cli.outlet import open_outlet
 from a2a_trio.cli.settings import load
 from a2a_trio.cli.tokens import given_token
 from a2a_trio.config.schema import Settings
-from a2a_trio.logs import configure_logging
+from a2a_trio.logs import configure_logging, request_fields
+from a2a_trio.peer.activity import Activity
 from a2a_trio.peer.serving import Server, open_server
+from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.rules.redaction import Redactor
 
 AT_ONCE_SEC: Final = 1.0
 """How long the second signal leaves an agent that shields itself, before the process is ended."""
+
+
+_log: Final = get_logger("a2a_trio.serve")
 
 
 @final
@@ -35,6 +41,8 @@ class Serving:
     name: str
     settings: Settings
     home: Path
+    activity: bool = False
+    """Whether the operator is shown what callers do."""
 
 
 def run(namespace: argparse.Namespace, console: Console) -> ExitCode:
@@ -42,16 +50,24 @@ def run(namespace: argparse.Namespace, console: Console) -> ExitCode:
     loaded = load(namespace, console, flags(namespace))
     settings = loaded.settings
     redactor = Redactor(settings.secrets())
-    configure_logging(
-        settings.log.level, json=settings.log.json, redact=redactor.text, stream=sys.stderr
-    )
     serving = Serving(
         agent=load_agent(namespace.agent, path=Path.cwd()),
         name=namespace.agent,
         settings=settings,
         home=loaded.home,
+        activity=settings.ui.transcript and not (console.quiet or settings.log.json),
     )
-    return trio.run(serve_until_signal, serving, console)
+    with open_outlet(console.err) as stderr:
+        configure_logging(
+            settings.log.level, json=settings.log.json, redact=redactor.text, stream=stderr
+        )
+        return trio.run(serve_until_signal, serving, attrs.evolve(console, err=stderr))
+
+
+def log_call(entry: AuditEntry) -> None:
+    """Log how a call, or a detached task that no call waited for, ended."""
+    if entry.phase == "outcome":
+        _log.info("call" if entry.method else "task", **request_fields(entry))
 
 
 def flags(namespace: argparse.Namespace) -> Mapping[str, object]:
@@ -126,7 +142,13 @@ async def serve_until(
 async def _serve(serving: Serving, console: Console, stop: trio.Event) -> None:
     up = False
     try:
-        async with open_server(serving.agent, serving.settings, home=serving.home) as server:
+        async with open_server(
+            serving.agent,
+            serving.settings,
+            home=serving.home,
+            audit=log_call,
+            observers=_observers(serving, console),
+        ) as server:
             up = True
             _announce(server, serving, console)
             await stop.wait()
@@ -135,6 +157,13 @@ async def _serve(serving: Serving, console: Console, stop: trio.Event) -> None:
             raise
         wanted = serving.settings.server
         raise UsageError(f"cannot serve on {wanted.host}:{wanted.port}: {error}") from None
+
+
+def _observers(serving: Serving, console: Console) -> tuple[Activity, ...]:
+    if not serving.activity:
+        return ()
+    redactor = Redactor(serving.settings.secrets())
+    return (Activity(console.note, redactor.text),)
 
 
 def _announce(server: Server, serving: Serving, console: Console) -> None:

@@ -4,7 +4,8 @@ import argparse
 import math
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
 from typing import Final
 
 import attrs
@@ -18,7 +19,8 @@ from a2a_trio.cli.tokens import given_token, variable_token
 from a2a_trio.client.urls import base_url
 from a2a_trio.config.schema import Settings
 from a2a_trio.errors import PeerTimeoutError
-from a2a_trio.peer.peer import client_for
+from a2a_trio.peer.calling import client_for
+from a2a_trio.peer.recording import recording
 from a2a_trio.rules.addresses import Policy
 
 SHORTEST_SEC: Final = 0.001
@@ -33,7 +35,8 @@ def connection(namespace: argparse.Namespace, console: Console) -> Connect:
         UsageError: the address or a token cannot be used.
         SettingsError: the settings are wrong.
     """
-    settings = load(namespace, console).settings
+    loaded = load(namespace, console)
+    settings = loaded.settings
     peer: str = namespace.peer
     check_address(peer, settings)
     given = given_token(namespace.token, namespace.token_file)
@@ -42,11 +45,17 @@ def connection(namespace: argparse.Namespace, console: Console) -> Connect:
         settings,
         token=token_for(peer, settings, os.environ, given),
         limit=namespace.timeout,
+        home=loaded.home,
     )
 
 
 def connector(
-    peer: str, settings: Settings, *, token: str | None, limit: float | None = None
+    peer: str,
+    settings: Settings,
+    *,
+    token: str | None,
+    limit: float | None = None,
+    home: Path | None = None,
 ) -> Connect:
     """Return what opens the client of one command.
 
@@ -55,14 +64,17 @@ def connector(
         settings: timeouts, peers, identity.
         token: the token given for this very call, or None.
         limit: seconds for the whole command, 0 for no limit; None leaves it to the settings.
+        home: the state folder, where the calls are recorded when the command ends; nothing is
+            recorded if omitted.
     """
     if limit is not None:
         settings = _with_limit(settings, limit or LONGEST_SEC)
 
     @asynccontextmanager
     async def connect() -> AsyncIterator[PeerClient]:
-        with trio.move_on_after(limit or math.inf) as scope:
-            async with client_for(peer, settings, token=token) as client:
+        record = nullcontext() if home is None else recording(home, settings)
+        with record as recorder, trio.move_on_after(limit or math.inf) as scope:
+            async with client_for(peer, settings, token=token, recorder=recorder) as client:
                 yield client
         if scope.cancelled_caught:
             raise PeerTimeoutError(f"{peer} did not answer within {limit:g} s", url=peer)

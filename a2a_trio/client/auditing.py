@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from datetime import datetime
 from types import TracebackType
-from typing import Self, final
+from typing import Final, Literal, Self, final
 
 import attrs
 import trio
 
-from a2a_trio.client.options import ClientOptions
+from a2a_trio.client.options import ClientOptions, Said
 from a2a_trio.errors import A2AError
 from a2a_trio.rules.audit import AuditEntry, preview
 from a2a_trio.wire.jsonrpc import peer_text
@@ -17,6 +17,8 @@ from a2a_trio.wire.model import Message, Task
 from a2a_trio.wire.requests import SendMessageResponse
 
 __all__ = ["AuditedCall", "Auditor"]
+
+_SENDS: Final = frozenset({Operation.SEND_MESSAGE.value, Operation.SEND_STREAMING_MESSAGE.value})
 
 
 @final
@@ -42,21 +44,23 @@ class Auditor:
             method=operation.value,
             task_id=task_id,
             context_id=context_id,
-            preview=preview(text, self.options.redact) if text else "",
+            preview=preview(text, self.options.recorded) if text else "",
         )
-        return AuditedCall(self, entry)
+        return AuditedCall(self, entry, text)
 
 
 @final
 class AuditedCall:
     """One call. Entering reports the request, leaving reports the outcome, an error too."""
 
-    def __init__(self, auditor: Auditor, entry: AuditEntry) -> None:
+    def __init__(self, auditor: Auditor, entry: AuditEntry, message: str) -> None:
         self._auditor = auditor
         self._entry = entry
+        self._message = message
         self._began = 0.0
         self._state = ""
         self._text = ""
+        self._answered = False
 
     def __enter__(self) -> Self:
         self._began = trio.current_time()
@@ -66,6 +70,7 @@ class AuditedCall:
     def result(self, result: Result | Task | Message | None) -> None:
         """Note what came back."""
         payload = result.payload if isinstance(result, SendMessageResponse) else result
+        self._answered = payload is not None
         if isinstance(payload, Task):
             self._state = payload.state.short
             self._text = payload.text
@@ -93,10 +98,26 @@ class AuditedCall:
                 phase="outcome",
                 state=self._state,
                 duration_ms=(trio.current_time() - self._began) * 1000,
-                preview=preview(self._text, options.redact) if self._text else "",
+                preview=preview(self._text, options.recorded) if self._text else "",
                 error="" if error is None else _describe(error),
             )
         )
+        if self._answered and self._entry.method in _SENDS:
+            self._tell("user", self._message, self._entry.at)
+            self._tell("agent", self._text, self._auditor.utc())
+
+    def _tell(self, role: Literal["user", "agent"], text: str, at: datetime) -> None:
+        if text:
+            options = self._auditor.options
+            options.said(
+                Said(
+                    at=at,
+                    role=role,
+                    text=options.recorded(text),
+                    context_id=self._entry.context_id,
+                    task_id=self._entry.task_id,
+                )
+            )
 
 
 def _describe(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 import math
 import ssl
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Final, Literal, TypeAlias, final
 
 import attrs
@@ -10,7 +11,7 @@ import attrs
 from a2a_trio.rules.addresses import Policy
 from a2a_trio.rules.audit import AuditEntry
 
-__all__ = ["ClientOptions", "ProtocolChoice"]
+__all__ = ["ClientOptions", "ProtocolChoice", "Said"]
 
 ProtocolChoice: TypeAlias = Literal["auto", "1.0", "0.3"]
 """``auto`` follows the card and falls back from v1.0 to v0.3; the others are spoken whatever it says."""
@@ -23,6 +24,24 @@ def _unchanged(text: str) -> str:
 
 
 def _not_audited(_entry: AuditEntry) -> None:
+    return
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Said:
+    """One message of a conversation with a peer, told when the peer has answered."""
+
+    at: datetime
+    role: Literal["user", "agent"]
+    """``user`` is this side, whoever wrote it."""
+    text: str
+    context_id: str
+    """As the peer returned it, also for the message that opened the conversation."""
+    task_id: str
+
+
+def _not_kept(_said: Said) -> None:
     return
 
 
@@ -100,9 +119,19 @@ class ClientOptions:
     """Applied to every text that leaves in a message."""
     audit: Callable[[AuditEntry], None] = _not_audited
     """Called for every request and every outcome; it must not block and must not raise."""
+    said: Callable[[Said], None] = _not_kept
+    """Called for a message and its answer once there is one; as ``audit``. What a detached task
+    answers later is not told: nobody knows which look at it is the last."""
+    redact_records: Callable[[str], str] | None = None
+    """Applied to what ``audit`` and ``said`` get; ``redact`` if None."""
 
     def __attrs_post_init__(self) -> None:
         if self.retry_base > self.retry_cap or math.isinf(self.retry_cap):
             raise ValueError("retry_cap must be finite and not less than retry_base")
         if self.protocol not in {"auto", "1.0", "0.3"}:
             raise ValueError(f"protocol must be auto, 1.0 or 0.3, not {self.protocol!r}")
+
+    @property
+    def recorded(self) -> Callable[[str], str]:
+        """What makes a text fit for a record of the call."""
+        return self.redact if self.redact_records is None else self.redact_records

@@ -1,7 +1,8 @@
 """What the writer's thread does with a batch: audit entries are kept and retried, bounded."""
 
 from collections import deque
-from typing import Final, final
+from collections.abc import Sequence
+from typing import Final, TypeAlias, final
 
 import attrs
 
@@ -9,7 +10,11 @@ from a2a_trio.journal.conversations import Conversations
 from a2a_trio.journal.disk import Folder, Problem, problem_of
 from a2a_trio.journal.lines import ConversationLine, audit_line
 from a2a_trio.journal.rolling import RollingFile
+from a2a_trio.journal.transcripts import TranscriptLine, Transcripts
 from a2a_trio.rules.audit import AuditEntry
+
+Entry: TypeAlias = AuditEntry | ConversationLine | TranscriptLine
+"""Everything that the journal writes."""
 
 MAX_PENDING: Final = 1_024
 """Entries kept for the next attempt while writing fails; past that new ones are lost."""
@@ -23,7 +28,7 @@ class Outcome:
     problem: Problem | None
     """Why the audit log cannot be written, None if it can."""
     lost: int
-    """Values that are given up: entries past ``MAX_PENDING``, messages that failed."""
+    """Values that are given up: entries past ``MAX_PENDING``, messages and lines that failed."""
 
 
 @final
@@ -34,6 +39,7 @@ class JournalFiles:
     folder: Folder
     audit: RollingFile
     conversations: Conversations
+    transcripts: Transcripts
     _pending: deque[AuditEntry] = attrs.field(factory=deque, init=False)
     _untold: int = attrs.field(default=0, init=False)
     """Losses that no line in the file tells of yet."""
@@ -42,17 +48,22 @@ class JournalFiles:
         """Find out whether the audit log can be written, before the first entry."""
         return self._append()
 
-    def write(
-        self, entries: list[AuditEntry], lines: list[ConversationLine], dropped: int
-    ) -> Outcome:
+    def sweep(self) -> Problem | None:
+        """Delete old transcripts; see ``Transcripts.sweep``."""
+        return self.transcripts.sweep()
+
+    def write(self, batch: Sequence[Entry], dropped: int) -> Outcome:
         """Write a batch after what is pending.
 
         Args:
-            entries: for the audit log, in order.
-            lines: for the conversations; a message that cannot be written is not tried again.
+            batch: in order. What is no audit entry is not tried again if it cannot be written.
             dropped: how many values the caller has dropped since the last call.
         """
-        lost = self.conversations.append(lines) if lines else 0
+        entries = [item for item in batch if isinstance(item, AuditEntry)]
+        said = [item for item in batch if isinstance(item, ConversationLine)]
+        steps = [item for item in batch if isinstance(item, TranscriptLine)]
+        lost = self.conversations.append(said) if said else 0
+        lost += self.transcripts.append(steps) if steps else 0
         self._untold += dropped + lost
         self._pending.extend(entries)
         problem = self._append()

@@ -46,7 +46,7 @@ def audit_line(entry: AuditEntry, *, dropped: int = 0) -> bytes:
         dropped: how many entries before this one could not be written; shown if not 0.
     """
     members: dict[str, str | float | None] = {
-        "ts": _stamp(entry.at),
+        "ts": stamp(entry.at),
         "direction": entry.direction,
         "phase": entry.phase,
         "identity": entry.identity,
@@ -68,7 +68,7 @@ def audit_line(entry: AuditEntry, *, dropped: int = 0) -> bytes:
 def conversation_line(line: ConversationLine) -> bytes:
     """Return the line of one message."""
     members = {
-        "ts": _stamp(line.at),
+        "ts": stamp(line.at),
         "role": line.role,
         "taskId": line.task_id,
         "peer": line.peer,
@@ -109,14 +109,20 @@ def _line(members: Mapping[str, str | float | None]) -> bytes:
         for name, value in members.items()
         if value not in (None, "") or name == "text"
     }
-    return _encode(kept).encode("ascii") + b"\n"
+    return encode_line(kept)
+
+
+def encode_line(members: Mapping[str, object]) -> bytes:
+    """Return any JSON object as one line of ASCII."""
+    return _encode(members).encode("ascii") + b"\n"
 
 
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[:limit] + _CUT
 
 
-def _stamp(at: datetime) -> str:
+def stamp(at: datetime) -> str:
+    """Return an instant as text, in UTC with milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

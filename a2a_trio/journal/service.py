@@ -15,13 +15,16 @@ from typing import Final, Protocol, TypeAlias, TypeVar, TypeVarTuple, final
 import attrs
 import trio
 
+from a2a_trio._groups import plain_errors
 from a2a_trio._log import get_logger
 from a2a_trio.journal.conversations import Conversations
 from a2a_trio.journal.disk import FileOps, Folder, Problem
-from a2a_trio.journal.files import JournalFiles
+from a2a_trio.journal.files import Entry, JournalFiles
 from a2a_trio.journal.lines import ConversationLine
 from a2a_trio.journal.rolling import RollingFile
+from a2a_trio.journal.transcripts import TranscriptLine, Transcripts
 from a2a_trio.rules.audit import AuditEntry
+from a2a_trio.rules.redaction import Redactor
 
 MAX_QUEUED: Final = 4_096
 """Values waiting for the writer; past that new ones are dropped and counted."""
@@ -35,6 +38,9 @@ DRAIN_SEC: Final = 2.0
 """Seconds that the end of the journal may take; a disk that hangs cannot hold a shutdown up."""
 AUDIT_FILE: Final = "a2a_audit.jsonl"
 CONVERSATIONS_FOLDER: Final = "a2a_conversations"
+TRANSCRIPTS_FOLDER: Final = "a2a_sessions"
+KEEP_DAYS: Final = 30.0
+"""Days for which transcripts are kept unless somebody says otherwise."""
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -61,12 +67,12 @@ class _Flush:
     reached: trio.Event
 
 
-_Item: TypeAlias = AuditEntry | ConversationLine | _Flush
+_Item: TypeAlias = Entry | _Flush
 
 
 @final
 class Journal:
-    """Audit log and conversations; made by ``open_journal``, used from the Trio thread only."""
+    """Audit log, conversations, transcripts; made by ``open_journal``, used from the Trio thread only."""
 
     def __init__(self, files: JournalFiles, offload: Offload) -> None:
         self._files = files
@@ -91,7 +97,7 @@ class Journal:
 
     @property
     def dropped(self) -> int:
-        """How many entries and messages were not written since the journal was opened."""
+        """How many entries, messages and lines were not written since the journal was opened."""
         return self._dropped
 
     def record(self, entry: AuditEntry) -> None:
@@ -100,6 +106,10 @@ class Journal:
 
     def converse(self, line: ConversationLine) -> None:
         """Queue a message of a conversation; as ``record``."""
+        self._queue(line)
+
+    def transcribe(self, line: TranscriptLine) -> None:
+        """Queue a line of a run's transcript; as ``record``."""
         self._queue(line)
 
     async def conversation(
@@ -145,10 +155,16 @@ class Journal:
         """
         with self._receive:
             self._note(await self._offload(self._files.probe))
+            await self._sweep()
             with self._scope:
                 task_status.started()
                 await self._write_all()
             self._abandon()
+
+    async def _sweep(self) -> None:
+        problem = await self._offload(self._files.sweep)
+        if problem is not None:
+            self._log.warning("old transcripts cannot be deleted", problem=str(problem))
 
     async def _write_all(self) -> None:
         is_open = True
@@ -172,13 +188,12 @@ class Journal:
         return True
 
     async def _write(self, batch: list[_Item]) -> None:
-        entries = [item for item in batch if isinstance(item, AuditEntry)]
-        lines = [item for item in batch if isinstance(item, ConversationLine)]
-        self._queued_chars -= sum(_chars(i) for i in batch if not isinstance(i, _Flush))
+        items = [item for item in batch if not isinstance(item, _Flush)]
+        self._queued_chars -= sum(map(_chars, items))
         known = self._dropped
         try:
             news = known - self._reported
-            outcome = await self._offload(self._files.write, entries, lines, news)
+            outcome = await self._offload(self._files.write, items, news)
             # More may have been dropped meanwhile: those are told next time.
             self._reported = known + outcome.lost
             self._dropped += outcome.lost
@@ -209,7 +224,7 @@ class Journal:
         if self._scope.cancelled_caught:
             self._log.warning("journal closed before everything was written", left=lost)
 
-    def _queue(self, item: AuditEntry | ConversationLine) -> None:
+    def _queue(self, item: Entry) -> None:
         chars = _chars(item)
         if self._queued_chars + chars > MAX_QUEUED_CHARS:
             self._dropped += 1
@@ -222,7 +237,9 @@ class Journal:
             self._queued_chars += chars
 
 
-def _chars(item: AuditEntry | ConversationLine) -> int:
+def _chars(item: Entry) -> int:
+    if isinstance(item, TranscriptLine):
+        return item.chars
     if isinstance(item, ConversationLine):
         return len(item.text) + len(item.context_id) + len(item.task_id)
     return len(item.preview) + len(item.context_id) + len(item.task_id) + len(item.error)
@@ -240,6 +257,8 @@ async def open_journal(
     *,
     max_bytes: int,
     keep: int,
+    keep_days: float = KEEP_DAYS,
+    redactor: Redactor | None = None,
     ops: FileOps | None = None,
     offload: Offload = in_thread,
 ) -> AsyncIterator[Journal]:
@@ -251,6 +270,8 @@ async def open_journal(
         home: the state folder; created with mode 0700 if it is not there.
         max_bytes: size at which ``a2a_audit.jsonl`` is rotated.
         keep: how many rotated files stay, as ``a2a_audit.jsonl.1`` and up.
+        keep_days: age in days at which transcripts are deleted, 0 for never.
+        redactor: what transcripts pass; one without secrets of ours if omitted.
         ops: the file operations; the operating system's if omitted.
         offload: how blocking work is run. Under a virtual clock hand in one that runs it at
             once: such a clock does not see that a thread is busy and would skip the drain.
@@ -262,28 +283,42 @@ async def open_journal(
     **Cancellation**: the block is cancelled first; what it records while it cleans up is still
     written, within the same bound.
     """
-    journal = Journal(_files(home, max_bytes, keep, ops or FileOps()), offload)
-    alone: BaseException | None = None
-    try:
+    files = open_files(
+        home, max_bytes=max_bytes, keep=keep, keep_days=keep_days, redactor=redactor, ops=ops
+    )
+    journal = Journal(files, offload)
+    with plain_errors():
         async with trio.open_nursery() as nursery:
             await nursery.start(journal.run)
             try:
                 yield journal
             finally:
                 journal.close()
-    except BaseExceptionGroup as group:
-        # The nursery is ours: callers see the block's own exception, not that there is one.
-        if len(group.exceptions) != 1:
-            raise
-        alone = group.exceptions[0]
-    # Raised out here it keeps its own cause and context.
-    if alone is not None:
-        raise alone
 
 
-def _files(home: Path, max_bytes: int, keep: int, ops: FileOps) -> JournalFiles:
+def open_files(
+    home: Path,
+    *,
+    max_bytes: int,
+    keep: int,
+    keep_days: float = KEEP_DAYS,
+    redactor: Redactor | None = None,
+    ops: FileOps | None = None,
+) -> JournalFiles:
+    """Return the files of a home folder, for a program that writes them itself, at once.
+
+    Args: see ``open_journal``. Nothing is opened or created before the first write.
+    """
+    ops = ops or FileOps()
+    redactor = redactor or Redactor()
     return JournalFiles(
         folder=Folder(home, ops, ours=False),
         audit=RollingFile(AUDIT_FILE, max_bytes, keep, ops),
         conversations=Conversations(Folder(home / CONVERSATIONS_FOLDER, ops, ours=True)),
+        transcripts=Transcripts(
+            Folder(home / TRANSCRIPTS_FOLDER, ops, ours=True),
+            redactor.text,
+            redactor.value,
+            keep_days,
+        ),
     )

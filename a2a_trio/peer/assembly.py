@@ -16,9 +16,11 @@ from a2a_trio.agents.contract import Agent
 from a2a_trio.agents.invoke import runner_for
 from a2a_trio.config.schema import Settings
 from a2a_trio.errors import ServerBusyError
+from a2a_trio.journal import TranscriptLine
 from a2a_trio.peer import plan
 from a2a_trio.peer.bookkeeping import Bookkeeping, Observers
 from a2a_trio.peer.filters import filters_of, framer_of
+from a2a_trio.peer.transcripts import Transcriber
 from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.rules.dedup import Dedup
 from a2a_trio.rules.redaction import Redactor
@@ -126,6 +128,8 @@ class Assembly:
         audit: takes the audit entries; must neither block nor raise.
         healthy: False while something that the server depends on does not work.
         observers: told what happens to runs, besides the metrics and the audit log.
+        transcribe: takes the lines of the transcripts; must neither block nor raise. No transcripts
+            are kept if omitted.
 
     Raises:
         SettingsError: the settings contradict themselves.
@@ -140,6 +144,7 @@ class Assembly:
         audit: Callable[[AuditEntry], None] = lambda _entry: None,
         healthy: Callable[[], bool] = lambda: True,
         observers: tuple[RunObserver, ...] = (),
+        transcribe: Callable[[TranscriptLine], None] | None = None,
     ) -> None:
         self.settings = settings
         self.clock = Clock()
@@ -150,9 +155,11 @@ class Assembly:
         self.stored: Callable[[], int] = lambda: 0
         """Counts the tasks in the store."""
         self.redactor = Redactor(settings.secrets())
+        if transcribe is not None:
+            observers = (*observers, Transcriber(transcribe, self.clock.utc))
         self._observers = observers
         self._bookkeeping = Bookkeeping(self.metrics, audit, self.redactor.text, self.clock.utc)
-        self._runner = runner_for(agent)
+        self._runner = runner_for(agent, plan.workspace_of(settings))
         self._operations = _LateOperations()
         self.cards = plan.cards_of(
             settings, address, plan.session_facts(settings, datetime.now(UTC))

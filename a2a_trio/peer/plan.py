@@ -1,9 +1,9 @@
 """From settings to the plain values that the rooms below take; nothing here opens anything."""
 
 import os
-import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final, final
 
 import attrs
@@ -11,6 +11,7 @@ import attrs
 from a2a_trio._version import __version__
 from a2a_trio.config.schema import Settings
 from a2a_trio.errors import SettingsError
+from a2a_trio.peer.naming import agent_name
 from a2a_trio.rules.addresses import advertised_url
 from a2a_trio.rules.admission import Admission, AdmissionPolicy
 from a2a_trio.rules.anti_loop import AntiLoop
@@ -28,13 +29,13 @@ from a2a_trio.wire.model import JsonObject, Message
 __all__ = [
     "Address",
     "admission_of",
-    "agent_name",
     "cards_of",
     "guard_of",
     "record_limits",
     "run_limits",
     "store_limits",
     "subscription_limits",
+    "workspace_of",
 ]
 
 POLLING_FACTOR: Final = 10
@@ -50,13 +51,6 @@ class Address:
     host: str
     port: int
     scheme: str = "http"
-
-
-def agent_name(settings: Settings) -> str:
-    """Return the name on the card: the setting, else this machine's short host name."""
-    if settings.server.agent_name:
-        return settings.server.agent_name
-    return socket.gethostname().lower().removesuffix(".local").removesuffix(".lan") or "a2a-trio"
 
 
 def admission_of(settings: Settings) -> Admission:
@@ -130,11 +124,29 @@ def cards_of(settings: Settings, address: Address, session: JsonObject | None) -
     )
 
 
+def workspace_of(settings: Settings) -> Path:
+    """Return the folder that agents work in: the setting, else the current one; always absolute.
+
+    Raises:
+        SettingsError: there is no such folder.
+    """
+    given = settings.server.workspace
+    if not given:
+        return Path.cwd()
+    try:
+        workspace = Path(given).expanduser().absolute()
+    except RuntimeError:
+        raise SettingsError(f"server.workspace: {given}: the home directory is not known") from None
+    if not workspace.is_dir():
+        raise SettingsError(f"server.workspace: {workspace} is not a folder")
+    return workspace
+
+
 def session_facts(settings: Settings, started: datetime) -> JsonObject:
     """Return what the enriched card says about this process."""
     return {
         "pid": os.getpid(),
-        "cwd": settings.server.workspace or os.getcwd(),  # noqa: PTH109 - a string is wanted
+        "cwd": str(workspace_of(settings)),
         "agentName": agent_name(settings),
         "selfIdentity": settings.self_identity,
         "startedAt": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),

@@ -8,22 +8,26 @@
     `- serve_http                 request tasks start runs and wait for them
 """
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
 import trio
 
+from a2a_trio._groups import plain_errors
 from a2a_trio.agents.contract import Agent
 from a2a_trio.config.schema import Settings
-from a2a_trio.journal import open_journal
+from a2a_trio.journal import Journal, open_journal
 from a2a_trio.peer import plan
 from a2a_trio.peer.assembly import Assembly
+from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.rules.ports import resolve_bind_host
+from a2a_trio.rules.redaction import Redactor
 from a2a_trio.server.asgi import AsgiApp
 from a2a_trio.server.listen import bind, serve_http, tls_context
+from a2a_trio.server.run import RunObserver
 from a2a_trio.server.runs import RunEngine, Statistics
 from a2a_trio.wire.agent_card import AgentCard
 
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Server", "create_app", "open_server", "serve"]
 
-HTTP_GRACE_SEC: Final = 1.0
+HTTP_GRACE_SEC: Final = 0.5
 """How long answers that are already made may take to be sent, when the server stops."""
 
 
@@ -41,7 +45,12 @@ class Server:
     """A server that is up. ``url``, ``port`` and ``card`` are those really bound."""
 
     def __init__(
-        self, assembly: Assembly, engine: RunEngine, port: int, warnings: tuple[str, ...]
+        self,
+        assembly: Assembly,
+        engine: RunEngine,
+        port: int,
+        warnings: tuple[str, ...],
+        journal: Journal | None = None,
     ) -> None:
         self._assembly = assembly
         self._engine = engine
@@ -49,6 +58,8 @@ class Server:
         self.port = port
         self.warnings = warnings
         """What the operator should know, e.g. that another address was bound."""
+        self.journal = journal
+        """The audit log and the conversations; None without a state folder."""
 
     @property
     def url(self) -> str:
@@ -72,7 +83,7 @@ class Server:
     async def drain(self, grace: float | None = None) -> None:
         """Stop: refuse new work, end the streams, give runs a grace, then end them.
 
-        The server's block or ``serve`` ends afterwards. Cancelling stops the waiting; runs that are
+        ``serve`` returns afterwards; the block of ``open_server`` goes on until its own end. Cancelling stops the waiting; runs that are
         left then end at once when the server closes.
 
         Args:
@@ -90,36 +101,27 @@ class Server:
         await self._drained.wait()
 
 
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Let the one failure inside our own nurseries out as it is, not wrapped in groups."""
-    alone: BaseException | None = None
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        alone = _only(group)
-        if isinstance(alone, BaseExceptionGroup):
-            raise
-    if alone is not None:
-        raise alone
-
-
-def _only(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
+def _ignore(_entry: AuditEntry) -> None:
+    """Tell nobody."""
 
 
 @asynccontextmanager
 async def open_server(
-    agent: Agent, settings: Settings | None = None, *, home: Path | None = None
+    agent: Agent,
+    settings: Settings | None = None,
+    *,
+    home: Path | None = None,
+    audit: Callable[[AuditEntry], None] = _ignore,
+    observers: tuple[RunObserver, ...] = (),
 ) -> AsyncIterator[Server]:
     """Serve an agent for the length of a block.
 
     Args:
         agent: an async function of a ``TaskContext``; see ``a2a_trio.agents.contract``.
         settings: all defaults if omitted: loopback, port 9910 or one of the next ten.
-        home: the state folder for the audit log; no audit log is written if omitted.
+        home: the state folder for the audit log and the transcripts; nothing is written if omitted.
+        audit: also told of every call and its outcome; must neither block nor raise.
+        observers: told what happens to every run; must neither block nor raise.
 
     Raises:
         OSError: no port could be bound.
@@ -140,10 +142,13 @@ async def open_server(
     address = plan.Address(host=host, port=port, scheme="http" if tls is None else "https")
     warnings = (warning,) if warning else ()
     shutdown = trio.Event()
-    with _plain_errors():
+    with plain_errors(levels=2):  # the runs and the listener
         async with AsyncExitStack() as stack:
             stack.callback(sock.close)
-            assembly = await _assembly(stack, agent, settings, address, home)
+            journal = None if home is None else await _journal(stack, settings, home)
+            assembly = _assembly(
+                agent, settings, address, journal=journal, audit=audit, observers=observers
+            )
             engine = await stack.enter_async_context(assembly.running())
             web = await stack.enter_async_context(trio.open_nursery())
             await web.start(
@@ -156,32 +161,53 @@ async def open_server(
                     tls=tls,
                 )
             )
-            server = Server(assembly, engine, port, warnings)
+            server = Server(assembly, engine, port, warnings, journal)
             yield server
             if not engine.draining:
                 await server.drain()
             shutdown.set()
 
 
-async def _assembly(
-    stack: AsyncExitStack,
+async def _journal(stack: AsyncExitStack, settings: Settings, home: Path) -> Journal:
+    server = settings.server
+    return await stack.enter_async_context(
+        open_journal(
+            home,
+            max_bytes=server.audit_max_bytes,
+            keep=server.audit_keep,
+            keep_days=server.child_transcript_retention_days,
+            redactor=Redactor(settings.secrets()),
+        )
+    )
+
+
+def _assembly(
     agent: Agent,
     settings: Settings,
     address: plan.Address,
-    home: Path | None,
+    *,
+    journal: Journal | None,
+    audit: Callable[[AuditEntry], None],
+    observers: tuple[RunObserver, ...],
 ) -> Assembly:
-    if home is None:
-        return Assembly(agent, settings, address)
-    journal = await stack.enter_async_context(
-        open_journal(
-            home, max_bytes=settings.server.audit_max_bytes, keep=settings.server.audit_keep
-        )
-    )
+    if journal is None:
+        return Assembly(agent, settings, address, audit=audit, observers=observers)
+
+    def record(entry: AuditEntry) -> None:
+        journal.record(entry)
+        audit(entry)
+
     assembly = Assembly(
-        agent, settings, address, audit=journal.record, healthy=lambda: journal.healthy
+        agent,
+        settings,
+        address,
+        audit=record,
+        healthy=lambda: journal.healthy,
+        observers=observers,
+        transcribe=journal.transcribe if settings.server.child_transcripts else None,
     )
     assembly.metrics.watch(
-        "journal_dropped", "Audit entries that were lost", lambda: journal.dropped
+        "journal_dropped", "Audit entries and lines that were lost", lambda: journal.dropped
     )
     assembly.metrics.watch(
         "journal_healthy", "1 while the audit log can be written", lambda: journal.healthy
@@ -245,7 +271,7 @@ def create_app(
 
     @asynccontextmanager
     async def services() -> AsyncIterator[None]:
-        with _plain_errors():
+        with plain_errors():
             async with assembly.running() as engine:
                 yield
                 await engine.drain(settings.server.drain_grace_sec)
