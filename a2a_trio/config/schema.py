@@ -331,9 +331,9 @@ class Settings:
 
     def filters_for(self, identity: str) -> FilterChoice:
         """Return which content filters apply to a caller; a project file never loosens them."""
-        peer = self.peers.get(identity)
-        if peer is None or peer.from_project:
-            peer = PeerSettings()
+        peer = self.peers.get(identity, _NO_ENTRY)
+        if peer.from_project:
+            peer = _NO_ENTRY
         frame, redact = peer.frame_inbound, peer.redact_outbound
         return FilterChoice(
             frame=self.filters.frame_inbound if frame is None else frame,
@@ -344,6 +344,9 @@ class Settings:
         """Return every secret value of at least ``LEAST_SECRET`` characters, each once, longest first."""
         found = {value for value in _secrets_in(self) if len(value) >= LEAST_SECRET}
         return tuple(sorted(found, key=lambda value: (-len(value), value)))
+
+
+_NO_ENTRY: Final = PeerSettings()
 
 
 def _secrets_in(section: attrs.AttrsInstance) -> Iterator[str]:

@@ -8,6 +8,7 @@ check and the use.
 import re
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -27,6 +28,9 @@ Network: TypeAlias = IPv4Network | IPv6Network
 MAX_HOST_CHARS: Final = 300
 """A DNS name has at most 253 characters; this leaves room for a port and brackets."""
 MAX_URL_CHARS: Final = 2_048
+MAX_REMEMBERED: Final = 256
+"""Texts whose address is remembered; when there are more, the one not used for longest is parsed
+again. Nearly every request comes from an address, and to a host, that was seen just before."""
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*", re.ASCII)
@@ -126,6 +130,7 @@ def parse_network(value: str) -> Network:
     return network
 
 
+@lru_cache(maxsize=MAX_REMEMBERED)
 def plain_address(value: str) -> Address | None:
     """Parse an address and take the IPv4 address out of an IPv4-mapped one."""
     address = parse_address(value)

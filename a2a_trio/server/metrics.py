@@ -69,10 +69,11 @@ class Metrics:
         )
         self._gauges: Final[dict[str, tuple[str, Callable[[], float]]]] = {}
         registry.register(_Watched(self._gauges))
-        # Looking a child up by label costs more than counting; both maps are bounded by the
-        # closed label sets above.
+        # Looking a child up by label costs more than counting; the maps are bounded by the closed
+        # label sets above.
         self._request_children: Final[dict[tuple[str, str], Counter]] = {}
         self._second_children: Final[dict[str, Histogram]] = {}
+        self._task_children: Final[dict[TaskState, Counter]] = {}
 
     def request(self, method: str, outcome: str, seconds: float) -> None:
         """Count one request that was answered, or whose caller left."""
@@ -99,7 +100,10 @@ class Metrics:
 
     def task_entered(self, state: TaskState) -> None:
         """Count a task that entered a state."""
-        self._tasks.labels(state.short).inc()
+        counter = self._task_children.get(state)
+        if counter is None:
+            counter = self._task_children[state] = self._tasks.labels(state.short)
+        counter.inc()
 
     def watch(self, name: str, help_text: str, read: Callable[[], float]) -> None:
         """Show a value that another room owns, read whenever the figures are rendered.

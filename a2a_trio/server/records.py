@@ -15,10 +15,10 @@ from a2a_trio.rules.lifecycle import (
     TaskRecord,
     apply,
 )
-from a2a_trio.server.run import Request, Run, RunObserver
+from a2a_trio.server.calls import CallContext
+from a2a_trio.server.run import Run, RunObserver
 from a2a_trio.server.store import TaskStore, VersionConflictError
 from a2a_trio.server.subscriptions import Tap
-from a2a_trio.wire.methods import Dialect
 from a2a_trio.wire.model import Message, Part, Role, StreamEvent, Task, TaskState, TaskStatus
 
 __all__ = ["Records"]
@@ -61,16 +61,16 @@ class Records:
             task_id=task.id,
         )
 
-    def first(self, request: Request, dialect: Dialect, task_id: str) -> TaskRecord:
+    def first(self, message: Message, context: CallContext, task_id: str) -> TaskRecord:
         """Return the first record of a task for a message, in SUBMITTED; nothing is stored."""
-        context_id = request.message.context_id or self.new_id()
-        heard = attrs.evolve(request.message, context_id=context_id, task_id=task_id)
+        context_id = message.context_id or self.new_id()
+        heard = attrs.evolve(message, context_id=context_id, task_id=task_id)
         status = TaskStatus(state=TaskState.SUBMITTED, timestamp=self._utc())
         task = Task(id=task_id, context_id=context_id, status=status, history=(heard,))
         return TaskRecord(
             task=task,
-            owner=request.caller.identity,
-            dialect=dialect,
+            owner=context.caller.identity,
+            dialect=context.dialect,
             size=message_weight(heard),
         )
 

@@ -29,7 +29,7 @@ from a2a_trio.server.runs import RunEngine
 from a2a_trio.server.store import TaskStore
 from a2a_trio.server.subscriptions import Subscriptions, Tap
 from a2a_trio.wire.model import Message, Task
-from a2a_trio.wire.requests import SendMessageConfiguration, SendMessageRequest
+from a2a_trio.wire.requests import SendMessageRequest
 
 __all__ = ["Guard", "Sends"]
 
@@ -196,16 +196,14 @@ class Sends:
         task_id = records.new_id()
         tap = open_tap(task_id)
         lease = self._engine.take_slot()
-        request = _request(send, context, mode, tap)
-        record = records.first(request, context.dialect, task_id)
-        refusal = self._guard(record.task.history[0], context)
+        record = records.first(send.message, context, task_id)
+        message = record.task.history[0]
+        refusal = self._guard(message, context)
         known = self._remember(send, context, task_id)
         if refusal:
             lease.give_back()
             return _Accepted(outcome=await records.reject(record, refusal, tap), tap=tap)
-        request = attrs.evolve(
-            request, message=record.task.history[0], on_reply=known.answered_with
-        )
+        request = _request(send, context, mode, tap, message, on_reply=known.answered_with)
         run = self._engine.start(record, request, lease)
         return _Accepted(outcome=record.task, run=run, turn=run.turn, tap=tap)
 
@@ -222,7 +220,7 @@ class Sends:
             raise UnsupportedOperationError("The task has ended; send a new message instead")
         message = attrs.evolve(send.message, context_id=task.context_id)
         tap = open_tap(task.id)
-        request = attrs.evolve(_request(send, context, mode, tap), message=message)
+        request = _request(send, context, mode, tap, message)
         self._remember(send, context, task.id)
         try:
             run, turn = await self._hand_over(record, request, context)
@@ -273,15 +271,23 @@ def _no_tap(_task_id: str) -> None:
 
 
 def _request(
-    send: SendMessageRequest, context: CallContext, mode: Mode, tap: Tap | None
+    send: SendMessageRequest,
+    context: CallContext,
+    mode: Mode,
+    tap: Tap | None,
+    message: Message,
+    *,
+    on_reply: Callable[[Message], None] | None = None,
 ) -> Request:
-    configuration = send.configuration or SendMessageConfiguration()
+    """Return a send as the run sees it, its message placed in its task."""
+    configuration = send.configuration
     return Request(
-        message=send.message,
+        message=message,
         caller=context.caller,
         mode=mode,
         metadata=send.metadata,
-        accepted_output_modes=configuration.accepted_output_modes,
+        accepted_output_modes=configuration.accepted_output_modes if configuration else (),
         extensions=context.extensions,
         tap=tap,
+        on_reply=on_reply,
     )
