@@ -1,5 +1,6 @@
 """The generated reference pages are the ones in the repository."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,12 @@ def test_tables_are_rectangular(name: str) -> None:
         elif widths:
             assert len(widths) == 1, line
             widths.clear()
+
+
+def test_the_design_page_shows_the_states_of_the_code() -> None:
+    """The essay on tasks has the same picture as the page that is written from the table."""
+    picture = re.search(r"```mermaid\n.*?```\n", reference.PAGES["states.md"](), re.DOTALL)
+    assert picture is not None
+
+    page = (FOLDER.parent / "design" / "tasks-and-scopes.md").read_text(encoding="utf-8")
+    assert picture[0] in page
