@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -96,18 +97,20 @@ async def test_max_delegation_depth(depth: int, state: str) -> None:
 
 
 @pytest.mark.parametrize("enrich", [True, False])
-async def test_enrich_card_self_identity_workspace_and_agent_name(*, enrich: bool) -> None:
+async def test_enrich_card_self_identity_workspace_and_agent_name(
+    tmp_path: Path, *, enrich: bool
+) -> None:
     """The card tells of the session if it may; its name is the setting."""
     settings = Settings(
         self_identity="me@lab",
-        server=ServerSettings(agent_name="Ada", workspace="/srv/work"),
+        server=ServerSettings(agent_name="Ada", workspace=str(tmp_path)),
         discovery=DiscoverySettings(enrich_card=enrich),
     )
     async with open_in_process(parrot, settings) as opened:
         text = (await request(opened, "GET", CARD_PATH)).text
     assert json.loads(text)["name"] == "Ada"
     assert ("me@lab" in text) is enrich
-    assert ("/srv/work" in text) is enrich
+    assert (str(tmp_path) in text) is enrich
 
 
 @pytest.mark.parametrize(
