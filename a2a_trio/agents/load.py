@@ -10,9 +10,10 @@ from a2a_trio.agents.built_in import echo
 from a2a_trio.agents.contract import Agent
 from a2a_trio.errors import SettingsError
 
-__all__ = ["BUILT_IN", "load_agent"]
+__all__ = ["load_agent"]
 
-BUILT_IN: Final = ("echo",)
+BUILT_IN: Final = "echo"
+"""The agent that needs no module."""
 
 
 def load_agent(name: str, *, path: Path | None = None) -> Agent:
@@ -25,11 +26,11 @@ def load_agent(name: str, *, path: Path | None = None) -> Agent:
     Raises:
         SettingsError: there is no such agent, or importing it failed; the text says which.
     """
-    if name == "echo":
+    if name == BUILT_IN:
         return echo
     module_name, separator, attribute = name.partition(":")
     if not separator or not module_name or not attribute:
-        raise SettingsError(f"agent {name!r}: expected 'echo' or 'module:attribute'")
+        raise SettingsError(f"agent {name!r}: expected {BUILT_IN!r} or 'module:attribute'")
     if path is not None and str(path) not in sys.path:
         sys.path.insert(0, str(path))
     try:

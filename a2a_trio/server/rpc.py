@@ -20,6 +20,7 @@ from a2a_trio.errors import (
     UnsupportedOperationError,
 )
 from a2a_trio.rules.admission import Admission, Caller
+from a2a_trio.rules.bounds import violations
 from a2a_trio.rules.dedup import MAX_KEY
 from a2a_trio.server import answers
 from a2a_trio.server.calls import CallContext, EventSource, Operations
@@ -169,6 +170,9 @@ class Rpc:
         activated = tuple(u for u in dict.fromkeys(wanted) if u in self._cards.extensions)
         call.service = answers.service_headers(call.dialect, activated)
         params = dialects.decode_params(method, call.dialect, request.params)
+        too_long = violations(params)
+        if too_long:
+            raise InvalidParamsError(violations=too_long)
         key = headers.get(IDEMPOTENCY_HEADER)
         if len(key) > MAX_KEY:
             raise InvalidParamsError.of(IDEMPOTENCY_HEADER, f"at most {MAX_KEY} characters")

@@ -12,7 +12,7 @@ from typing import Final, Protocol, final
 import attrs
 import trio
 
-from a2a_trio.errors import UnsupportedOperationError
+from a2a_trio.errors import InvalidTransitionError, UnsupportedOperationError
 from a2a_trio.rules.admission import Caller
 from a2a_trio.rules.endings import Asked, Ending, Finished, Replied
 from a2a_trio.rules.lifecycle import ArtifactAdded, Failed, TaskEvent, TaskRecord
@@ -22,7 +22,6 @@ from a2a_trio.wire.model import Artifact, JsonObject, Message, StreamEvent, Task
 
 __all__ = [
     "Mode",
-    "NoObserver",
     "OutboundFilter",
     "Question",
     "Request",
@@ -78,23 +77,6 @@ class RunObserver(Protocol):
     def ended(self, run: "Run", seconds: float, /) -> None:
         """The run has left, after so many seconds."""
         ...
-
-
-@final
-class NoObserver:
-    """Nobody wants to know."""
-
-    def began(self, run: "Run") -> None:
-        """See ``RunObserver.began``."""
-
-    def heard(self, run: "Run", message: Message) -> None:
-        """See ``RunObserver.heard``."""
-
-    def said(self, run: "Run", events: tuple[StreamEvent, ...]) -> None:
-        """See ``RunObserver.said``."""
-
-    def ended(self, run: "Run", seconds: float) -> None:
-        """See ``RunObserver.ended``."""
 
 
 @final
@@ -188,6 +170,20 @@ class Run:
     def id(self) -> str:
         """The task's id."""
         return self.record.task.id
+
+    @property
+    def is_over(self) -> bool:
+        """True if nothing that the agent says can be heard any more."""
+        return self.concluded or self.record.state.is_terminal
+
+    def refuse_if_over(self) -> None:
+        """Refuse an agent that goes on after its task.
+
+        Raises:
+            InvalidTransitionError: the task has ended.
+        """
+        if self.is_over:
+            raise InvalidTransitionError("the task has ended")
 
     def deliver(self, request: Request) -> tuple[Turn, bool]:
         """Give the run another message of its caller.

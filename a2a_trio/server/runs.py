@@ -17,8 +17,8 @@ it does later changes nothing.
 """
 
 import math
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias, final
+from collections.abc import Callable
+from typing import Final, final
 
 import attrs
 import trio
@@ -29,7 +29,7 @@ from a2a_trio.errors import (
     ServerBusyError,
     UnsupportedOperationError,
 )
-from a2a_trio.rules.endings import Asked, Ending, Finished, Replied
+from a2a_trio.rules.endings import Finished, Replied
 from a2a_trio.rules.lifecycle import (
     AuthNeeded,
     Canceled,
@@ -43,7 +43,8 @@ from a2a_trio.rules.lifecycle import (
 from a2a_trio.rules.slots import Slots
 from a2a_trio.server.calls import Published
 from a2a_trio.server.conclusions import Conclusions
-from a2a_trio.server.controls import Framer, RunControls
+from a2a_trio.server.controls import Framer
+from a2a_trio.server.invocations import Invocations, Runner
 from a2a_trio.server.leases import Lease
 from a2a_trio.server.parking import Parking
 from a2a_trio.server.records import Records
@@ -51,7 +52,7 @@ from a2a_trio.server.run import Mode, OutboundFilter, Request, Run, Turn
 from a2a_trio.server.subscriptions import Subscriptions
 from a2a_trio.wire.model import Message, Task, TaskState
 
-__all__ = ["RunEngine", "RunLimits", "Runner", "Statistics"]
+__all__ = ["RunEngine", "RunLimits", "Statistics"]
 
 _log = get_logger("a2a_trio.runs")
 
@@ -59,11 +60,6 @@ BUSY_RETRY_SEC: Final = 1.0
 """When a refused caller may try again; how long a slot stays taken is not known."""
 FINAL_WRITE_SEC: Final = 5.0
 """How long a store may take to write an end that nothing can cancel."""
-MAX_FAILURE_TEXT: Final = 500
-"""Characters of an agent's exception that its caller may see."""
-
-Runner: TypeAlias = Callable[[RunControls], Awaitable[Ending]]
-"""Invokes the agent on a run and turns what it returns into an ending."""
 
 
 @final
@@ -122,14 +118,13 @@ class RunEngine:
         self.limits = limits
         self.records = records
         self._jobs = jobs
-        self._runner = runner
         self._subscriptions = subscriptions
         self._filter_for = filter_for
-        self._frame = frame
         self._slots = Slots(limits.max_concurrent)
         # Bounded by the slots, the parked runs, and killed runs whose agents have not left yet.
         self._runs: dict[str, Run] = {}
         self._parking = Parking(self, records, limits)
+        self._invocations = Invocations(self, runner, frame)
         self._conclusions = Conclusions(records, self._parking, subscriptions)
         self._draining = False
         self._idle = trio.Event()
@@ -264,6 +259,7 @@ class RunEngine:
             InvalidTransitionError: the task does not accept it, perhaps because it has ended.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
+        run.refuse_if_over()
         await self._parking.unpark(run)
         try:
             await self.records.publish(run, *events)
@@ -281,6 +277,8 @@ class RunEngine:
     def open_inbox(self, run: Run) -> trio.MemoryReceiveChannel[Message]:
         """Let the run's agent read messages that come while it works."""
         run.inbox, messages = trio.open_memory_channel[Message](self.limits.max_inbox)
+        if run.is_over:
+            run.inbox.close()
         return messages
 
     def reset_window(self, run: Run) -> None:
@@ -299,7 +297,7 @@ class RunEngine:
         try:
             with run.lease:
                 if await self._open(run):
-                    verdict = await self._work(run)
+                    verdict = await self._invocations.work(run)
         finally:
             if verdict is None:  # the nursery was cancelled before the agent got to its end
                 verdict = run.failed("server stopped")
@@ -321,33 +319,6 @@ class RunEngine:
             return False
         run.turn.begun.set()
         return True
-
-    async def _work(self, run: Run) -> Finished | Replied:
-        """Invoke the agent until it ends, and return the verdict on how it did."""
-        ending: Ending | None = None
-        crash: str | None = None
-        try:
-            with run.user:
-                ending = await self._invoke(run)
-        except (Exception, SystemExit) as exc:  # noqa: BLE001 - an agent's failure is its task's outcome and nobody else's, also sys.exit()
-            _log.warning("agent failed", task=run.id, exc_info=exc)
-            crash = f"the agent failed: {exc}"[:MAX_FAILURE_TEXT]
-        if run.window.cancel_called:
-            # Let a cancel that was asked for in this very tick be heard before the window's verdict.
-            await trio.lowlevel.cancel_shielded_checkpoint()
-        return run.verdict(ending, crash)
-
-    async def _invoke(self, run: Run) -> Ending | None:
-        while True:
-            ending: Ending | None = None
-            run.window = trio.CancelScope()
-            self.reset_window(run)
-            with run.window:
-                ending = await self._runner(RunControls(self, run, self._frame))
-            if not isinstance(ending, Asked) or run.window.cancel_called:
-                return ending
-            # No window is open while the task waits; the answer opens the next one.
-            await self.ask(run, ending.question)
 
     def _leave(self, run: Run) -> None:
         self._runs.pop(run.id, None)

@@ -9,12 +9,12 @@ a version are appended with it, in one step, and published to the task's taps in
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 import attrs
 
 from a2a_trio.errors import A2AError
-from a2a_trio.rules.folding import message_weight, weight
+from a2a_trio.rules.folding import artifact_weight, message_weight
 from a2a_trio.rules.lifecycle import TaskRecord, closes_stream
 from a2a_trio.rules.paging import Cursor, cursor_of
 from a2a_trio.server.calls import Published
@@ -132,6 +132,10 @@ class StoreLimits:
     """The same bound in bytes."""
 
 
+_EVENT_OVERHEAD: Final = 2048
+"""What an event weighs besides its content: its objects, its ids, its frame."""
+
+
 @final
 class _EventLog:
     """The newest events of one task, bounded in number and bytes."""
@@ -162,13 +166,15 @@ class _EventLog:
 
 
 def _event_weight(event: StreamEvent) -> int:
+    """Return roughly what an event keeps in memory: itself, and what it was encoded to."""
     match event:
         case TaskArtifactUpdateEvent(artifact=artifact):
-            return weight(artifact.parts)
+            content = artifact_weight(artifact)
         case TaskStatusUpdateEvent(status=status) if status.message is not None:
-            return message_weight(status.message)
+            content = message_weight(status.message)
         case _:
-            return 0
+            content = 0
+    return _EVENT_OVERHEAD + 2 * content
 
 
 @final
@@ -195,9 +201,10 @@ class MemoryStore:
         self._limits = limits
         self._now = now
         self._entries: dict[str, _Entry] = {}
+        # Owner and time by task id, in the order of ending, for what expires.
+        self._ended: OrderedDict[str, tuple[str, float]] = OrderedDict()
         # Per owner, so that one caller cannot flush the ended tasks of all the others.
-        self._ended: dict[str, OrderedDict[str, float]] = {}
-        self._ended_count = 0
+        self._ended_of: dict[str, OrderedDict[str, None]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -262,15 +269,7 @@ class MemoryStore:
 
     async def delete(self, task_id: str) -> None:
         """See ``TaskStore.delete``."""
-        entry = self._entries.pop(task_id, None)
-        if entry is None:
-            return
-        owner = entry.record.owner
-        ended = self._ended.get(owner)
-        if ended is not None and ended.pop(task_id, None) is not None:
-            self._ended_count -= 1
-            if not ended:
-                del self._ended[owner]
+        self._drop(task_id)
 
     async def attach(
         self, task_id: str, tap: Tap, *, after: int | None = None
@@ -286,27 +285,30 @@ class MemoryStore:
         return record
 
     def _note_end(self, record: TaskRecord) -> None:
-        self._ended.setdefault(record.owner, OrderedDict())[record.task.id] = self._now()
-        self._ended_count += 1
-        while self._ended_count > self._limits.max_ended:
-            owner = max(self._ended, key=lambda name: len(self._ended[name]))
-            self._drop_oldest(owner)
+        self._ended[record.task.id] = (record.owner, self._now())
+        self._ended_of.setdefault(record.owner, OrderedDict())[record.task.id] = None
+        while len(self._ended) > self._limits.max_ended:
+            owner = max(self._ended_of, key=lambda name: len(self._ended_of[name]))
+            self._drop(next(iter(self._ended_of[owner])))
 
     def _drop_expired(self) -> None:
-        if not self._limits.ttl or not self._ended_count:
+        if not self._limits.ttl:
             return
         horizon = self._now() - self._limits.ttl
-        for owner in [o for o, e in self._ended.items() if next(iter(e.values())) <= horizon]:
-            while owner in self._ended and next(iter(self._ended[owner].values())) <= horizon:
-                self._drop_oldest(owner)
+        while self._ended:
+            oldest, (_, ended_at) = next(iter(self._ended.items()))
+            if ended_at > horizon:
+                return
+            self._drop(oldest)
 
-    def _drop_oldest(self, owner: str) -> None:
-        ended = self._ended[owner]
-        task_id, _ = ended.popitem(last=False)
-        self._ended_count -= 1
-        del self._entries[task_id]
-        if not ended:
-            del self._ended[owner]
+    def _drop(self, task_id: str) -> None:
+        self._entries.pop(task_id, None)
+        ended = self._ended.pop(task_id, None)
+        if ended is not None:
+            of_owner = self._ended_of[ended[0]]
+            del of_owner[task_id]
+            if not of_owner:
+                del self._ended_of[ended[0]]
 
 
 def _matches(record: TaskRecord, query: TaskQuery) -> bool:
