@@ -12,6 +12,7 @@ from a2a_trio.cli.exits import ExitCode, UsageError
 from a2a_trio.cli.settings import file_of, load, read
 from a2a_trio.cli.text import label, visible
 from a2a_trio.config.edit import Explained, explain, get_value, set_value, unset_value
+from a2a_trio.config.unused import unused
 from a2a_trio.errors import SettingsError
 from a2a_trio.wire.codec import dumps
 from a2a_trio.wire.model import JsonValue
@@ -66,11 +67,12 @@ def run_unset(namespace: argparse.Namespace, console: Console) -> ExitCode:
 def run_check(namespace: argparse.Namespace, console: Console) -> ExitCode:
     """Run ``a2a-trio config check``: 0 if the settings can be used, 2 if not."""
     loaded = read(namespace)
+    told = (*loaded.warnings, *unused(loaded))
     if console.json:
-        warnings: list[JsonValue] = list(loaded.warnings)
+        warnings: list[JsonValue] = list(told)
         console.record({"ok": True, "file": str(loaded.settings_file), "warnings": warnings})
         return ExitCode.OK
-    for warning in loaded.warnings:
+    for warning in told:
         console.line(f"warning: {visible(warning)}")
     there = "" if loaded.settings_file.exists() else " (there is none)"
     console.line(f"settings can be used; file: {loaded.settings_file}{there}")

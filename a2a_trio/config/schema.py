@@ -71,10 +71,13 @@ class PeerAuth:
 
     type: str = text(
         "bearer",
-        "How the token is presented. `none` sends no credential.",
+        "How the token is presented: `Authorization: Bearer` or `ApiKey`. `none` sends no credential.",
         choices=("bearer", "apiKey", "none"),
     )
-    token: str = secret("The token that the peer expects.")
+    token: str = secret(
+        "The token that the peer expects. A bearer peer on this machine that has none gets this"
+        " peer's own; a remote one gets none."
+    )
 
 
 @final
@@ -227,7 +230,8 @@ class UiSettings:
     """What the operator is shown."""
 
     transcript: bool = flag(
-        True, "Show inbound activity as it happens.", env="A2A_UI_TRANSCRIPT", project_safe=True
+        True, "Show inbound activity as it happens; not with `--quiet` or JSON logs.",
+        env="A2A_UI_TRANSCRIPT", project_safe=True,
     )
 
 

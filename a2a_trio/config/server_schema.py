@@ -29,7 +29,11 @@ class ServerSettings:
     """The inbound server. Nothing here but ``skills`` may come from a project file."""
 
     # --- where it listens and what it says about itself
-    enabled: bool = flag(False, "Start the server with the session.", env="A2A_SERVER_ENABLED")
+    enabled: bool = flag(
+        False, env="A2A_SERVER_ENABLED",
+        doc="Whether a program that may serve or not, serves. `a2a-trio serve`, `serve` and `open_peer`"
+        " are asked to and always do.",
+    )  # fmt: skip
     port: int = integer(
         9910, 0, 65_535, "Port to listen on; 0 lets the system choose.", env="A2A_PORT"
     )
@@ -42,7 +46,8 @@ class ServerSettings:
         doc="Address to bind. Without a token only a loopback address is bound, whatever is set here.",
     )  # fmt: skip
     workspace: str = text(
-        "", "Working directory of inbound runs; the current one if empty.", env="A2A_WORKSPACE"
+        "", "Folder that agents are told to work in (`task.workspace`), and that the card names; the"
+        " current one if empty.", env="A2A_WORKSPACE",
     )
     agent_name: str = text(
         "", "Name on the agent card; derived from the host name if empty.", env="A2A_AGENT_NAME",
@@ -165,10 +170,11 @@ class ServerSettings:
 
     # --- records
     child_transcripts: bool = flag(
-        True, "Keep a transcript of every run on disk.", env="A2A_CHILD_TRANSCRIPTS"
+        True, "Keep a transcript of every run in `a2a_sessions` of the state directory.",
+        env="A2A_CHILD_TRANSCRIPTS",
     )
     child_transcript_retention_days: float = number(
-        30, 0, 36_500, "Age at which transcripts are deleted; 0 keeps them.",
+        30, 0, 36_500, "Age at which transcripts are deleted when the server starts; 0 keeps them.",
         unit="days", env="A2A_CHILD_TRANSCRIPT_RETENTION_DAYS",
     )  # fmt: skip
     audit_max_bytes: int = integer(

@@ -20,7 +20,7 @@ from a2a_trio.rules.addresses import Policy, normal_url, url_origin
 from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.rules.redaction import Redactor
 
-__all__ = ["Recorder", "client_for"]
+__all__ = ["Call", "Recorder", "call_for", "client_for"]
 
 _MS: Final = 1000.0
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -46,6 +46,20 @@ class _Credential:
     headers: Mapping[str, str] = _NO_HEADERS
 
 
+@final
+@attrs.frozen(kw_only=True)
+class Call:
+    """How one peer is called: the arguments of ``open_client``."""
+
+    url: str
+    token: str | None
+    options: ClientOptions
+
+    def open(self) -> AbstractAsyncContextManager[Client]:
+        """Return the client."""
+        return open_client(self.url, token=self.token, options=self.options)
+
+
 def client_for(
     peer: str,
     settings: Settings,
@@ -54,7 +68,19 @@ def client_for(
     self_id: str = "",
     recorder: Recorder | None = None,
 ) -> AbstractAsyncContextManager[Client]:
-    """Return a client of a configured peer, by name, or of any address.
+    """Return a client of a configured peer, by name, or of any address; see ``call_for``."""
+    return call_for(peer, settings, token=token, self_id=self_id, recorder=recorder).open()
+
+
+def call_for(
+    peer: str,
+    settings: Settings,
+    *,
+    token: str | None = None,
+    self_id: str = "",
+    recorder: Recorder | None = None,
+) -> Call:
+    """Return how a configured peer, by name, or any address is called.
 
     A credential goes to configured peers only, and never to one that a project file names: their own
     token, wherever they are; this peer's token if they have none and are on this machine. A remote
@@ -78,7 +104,7 @@ def client_for(
             raise SettingsError(f"unknown peer {peer!r}: configured are {_names(settings)}")
         known = _by_url(url, settings)
     credential = _credential(known, settings, token)
-    options = _options(known, settings, self_id)
+    options = attrs.evolve(_options(known, settings, self_id), headers=credential.headers)
     if recorder is not None:
         options = attrs.evolve(
             options,
@@ -86,11 +112,7 @@ def client_for(
             said=lambda said: recorder.said(peer, said),
             redact_records=Redactor(settings.secrets()).text,
         )
-    return open_client(
-        url,
-        token=credential.token,
-        options=attrs.evolve(options, headers=credential.headers),
-    )
+    return Call(url=url, token=credential.token, options=options)
 
 
 def _names(settings: Settings) -> str:
