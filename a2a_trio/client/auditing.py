@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 from types import TracebackType
-from typing import Final, Literal, Self, final
+from typing import Literal, Self, final
 
 import attrs
 import trio
@@ -12,13 +12,11 @@ from a2a_trio.client.options import ClientOptions, Said
 from a2a_trio.errors import A2AError
 from a2a_trio.rules.audit import AuditEntry, preview
 from a2a_trio.wire.jsonrpc import peer_text
-from a2a_trio.wire.methods import Operation, Result
+from a2a_trio.wire.methods import Operation, Result, method_of
 from a2a_trio.wire.model import Message, Task
 from a2a_trio.wire.requests import SendMessageResponse
 
 __all__ = ["AuditedCall", "Auditor"]
-
-_SENDS: Final = frozenset({Operation.SEND_MESSAGE.value, Operation.SEND_STREAMING_MESSAGE.value})
 
 
 @final
@@ -46,15 +44,18 @@ class Auditor:
             context_id=context_id,
             preview=preview(text, self.options.recorded) if text else "",
         )
-        return AuditedCall(self, entry, text)
+        return AuditedCall(self, entry, text, converses=method_of(operation).sends)
 
 
 @final
 class AuditedCall:
     """One call. Entering reports the request, leaving reports the outcome, an error too."""
 
-    def __init__(self, auditor: Auditor, entry: AuditEntry, message: str) -> None:
+    def __init__(
+        self, auditor: Auditor, entry: AuditEntry, message: str, *, converses: bool
+    ) -> None:
         self._auditor = auditor
+        self._converses = converses
         self._entry = entry
         self._message = message
         self._began = 0.0
@@ -102,7 +103,7 @@ class AuditedCall:
                 error="" if error is None else _describe(error),
             )
         )
-        if self._answered and self._entry.method in _SENDS:
+        if self._answered and self._converses:
             self._tell("user", self._message, self._entry.at)
             self._tell("agent", self._text, self._auditor.utc())
 

@@ -13,6 +13,7 @@ from typing import Final, final
 import attrs
 
 from a2a_trio.rules.audit import AuditEntry
+from a2a_trio.wire.model import timestamp_text
 
 MAX_FIELD: Final = 512
 """Characters kept of an id, a name or an error; peers choose some of them."""
@@ -46,7 +47,7 @@ def audit_line(entry: AuditEntry, *, dropped: int = 0) -> bytes:
         dropped: how many entries before this one could not be written; shown if not 0.
     """
     members: dict[str, str | float | None] = {
-        "ts": stamp(entry.at),
+        "ts": timestamp_text(entry.at),
         "direction": entry.direction,
         "phase": entry.phase,
         "identity": entry.identity,
@@ -68,7 +69,7 @@ def audit_line(entry: AuditEntry, *, dropped: int = 0) -> bytes:
 def conversation_line(line: ConversationLine) -> bytes:
     """Return the line of one message."""
     members = {
-        "ts": stamp(line.at),
+        "ts": timestamp_text(line.at),
         "role": line.role,
         "taskId": line.task_id,
         "peer": line.peer,
@@ -119,11 +120,6 @@ def encode_line(members: Mapping[str, object]) -> bytes:
 
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[:limit] + _CUT
-
-
-def stamp(at: datetime) -> str:
-    """Return an instant as text, in UTC with milliseconds."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _moment(value: object) -> datetime:

@@ -17,11 +17,12 @@ import attrs
 
 from a2a_trio.journal.conversations import file_name
 from a2a_trio.journal.disk import Folder, Problem, problem_of
-from a2a_trio.journal.lines import encode_line, stamp
+from a2a_trio.journal.lines import encode_line
 from a2a_trio.journal.rolling import RollingFile
 from a2a_trio.rules.audit import preview
+from a2a_trio.rules.folding import weight
 from a2a_trio.wire.codec import dumps
-from a2a_trio.wire.model import UNSET, JsonValue, Part
+from a2a_trio.wire.model import UNSET, JsonValue, Part, timestamp_text
 
 MAX_TEXT: Final = 32_768
 """Characters kept of one text of a transcript."""
@@ -43,7 +44,7 @@ _NO_FACTS: Final[Mapping[str, str | float | bool]] = {}
 
 def transcript_name(at: datetime, task_id: str) -> str:
     """Return the file name of a run that began then; the id cannot lead out of the folder."""
-    moment = stamp(at).replace(":", "-").replace(".", "-")
+    moment = timestamp_text(at).replace(":", "-").replace(".", "-")
     return f"{moment}_{file_name(task_id)}"
 
 
@@ -66,7 +67,7 @@ class TranscriptLine:
     @property
     def chars(self) -> int:
         """Roughly how much memory the line holds while it waits to be written."""
-        return sum(len(part.text or "") + len(part.raw or b"") for part in self.parts)
+        return weight(self.parts)
 
 
 @final
@@ -147,7 +148,11 @@ class Transcripts:
         return len(lines) - done.lines
 
     def _encoded(self, line: TranscriptLine) -> bytes:
-        members: dict[str, object] = {"ts": stamp(line.at), "type": line.kind, **line.facts}
+        members: dict[str, object] = {
+            "ts": timestamp_text(line.at),
+            "type": line.kind,
+            **line.facts,
+        }
         if line.parts:
             members["parts"] = [self._part(part) for part in line.parts[:MAX_PARTS]]
         if len(line.parts) > MAX_PARTS:

@@ -97,6 +97,12 @@ def utc_milliseconds(value: datetime) -> datetime:
     return value.replace(microsecond=value.microsecond // 1000 * 1000)
 
 
+def timestamp_text(value: datetime) -> str:
+    """Write an instant in UTC with milliseconds and ``Z`` (A2A section 5.6.1)."""
+    utc = value if value.tzinfo is UTC else value.astimezone(UTC)
+    return utc.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
 def maybe_utc(value: datetime | None) -> datetime | None:
     """Apply ``utc_milliseconds`` unless the value is absent."""
     return None if value is None else utc_milliseconds(value)

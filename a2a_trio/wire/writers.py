@@ -11,7 +11,7 @@ import cattrs
 from cattrs.fns import identity
 from cattrs.gen import make_dict_unstructure_fn, override
 
-from a2a_trio.wire.model import JsonValue
+from a2a_trio.wire.model import JsonValue, timestamp_text
 from a2a_trio.wire.shapes import FREE_OBJECTS, FREE_VALUE, bare, camel, is_enum
 
 Writer: TypeAlias = Callable[[Any], Any]
@@ -84,11 +84,6 @@ def write_bytes(value: bytes) -> str:
     return binascii.b2a_base64(value, newline=False).decode("ascii")
 
 
-def write_timestamp(value: datetime) -> str:
-    """Write a UTC instant with milliseconds and ``Z`` (A2A section 5.6.1)."""
-    return value.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
-
-
 def write_enum(value: Enum) -> Any:
     """Write the proto name."""
     return value.value
@@ -99,5 +94,5 @@ _SCALARS: Final[Mapping[object, Writer]] = {
     int: identity,
     bool: identity,
     bytes: write_bytes,
-    datetime: write_timestamp,
+    datetime: timestamp_text,
 }
