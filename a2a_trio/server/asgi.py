@@ -33,6 +33,7 @@ DISCARD_BYTES: Final = 16 * 1024 * 1024
 DISCARD_TIMEOUT: Final = 2.0
 """Seconds for that."""
 
+_ABSOLUTE: Final = ("http://", "https://")
 _BODILESS: Final = frozenset({204, 304})
 _VERSIONS: Final = frozenset({"1.0", "1.1", "2", "3"})
 
@@ -116,7 +117,7 @@ class _Exchange:
         self._scope: Final = scope
         self._receive: Final = receive
         self._send: Final = send
-        self.headers: Final = Headers.from_raw(scope["headers"])
+        self.headers: Final = _headers(scope)
         # Nothing announces a body: then there is none to read or to discard (RFC 9112 6.3).
         self._unread = "content-length" in self.headers or "transfer-encoding" in self.headers
         self._unread = self._unread or scope["http_version"] not in {"1.0", "1.1"}
@@ -261,10 +262,26 @@ def _has_length(response: HttpResponse) -> bool:
 def _path(scope: Scope) -> str:
     """Return the path below the prefix that the app is mounted under (ASGI 2.3 root_path)."""
     path: str = scope["path"]
+    if path.startswith(_ABSOLUTE):
+        path = "/" + path.partition("://")[2].partition("/")[2]
     root: str = scope.get("root_path", "")
     if root and (path == root or path.startswith(f"{root}/")):
         return path[len(root) :] or "/"
     return path
+
+
+def _headers(scope: Scope) -> Headers:
+    """Return the headers of a request.
+
+    A target in absolute form, as proxies send it, names the host itself, and a Host header beside
+    it does not count (RFC 9112 3.2.2).
+    """
+    headers = Headers.from_raw(scope["headers"])
+    path: str = scope["path"]
+    if not path.startswith(_ABSOLUTE):
+        return headers
+    authority = path.partition("://")[2].partition("/")[0]
+    return Headers((("host", authority), *(pair for pair in headers if pair[0] != "host")))
 
 
 def _refused_framing(scope: Scope, headers: Headers) -> HttpResponse | None:

@@ -1,5 +1,6 @@
 """How runs end: the one place that writes a verdict."""
 
+from contextlib import suppress
 from typing import final
 
 import attrs
@@ -42,6 +43,10 @@ class Conclusions:
         if not run.concluded:
             run.concluded = True
             await self.write(run, verdict)
+        elif run.failure is not None:
+            # The store failed before; it may be well again, and then the task must not seem alive.
+            with suppress(Exception):
+                await self._records.publish(run, run.failure_event("internal error"))
 
     async def write(self, run: Run, verdict: Finished | Replied) -> None:
         """Write an end unless the task already has one; a failing store breaks the run off."""

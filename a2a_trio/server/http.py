@@ -47,10 +47,10 @@ class Headers:
 
     def __init__(self, items: Iterable[Header] = ()) -> None:
         self._items: Final[tuple[Header, ...]] = tuple((name.lower(), v) for name, v in items)
-        values: dict[str, tuple[str, ...]] = {}
+        values: dict[str, list[str]] = {}
         for name, value in self._items:
-            values[name] = (*values[name], value) if name in values else (value,)
-        self._values: Final[Mapping[str, tuple[str, ...]]] = values
+            values.setdefault(name, []).append(value)
+        self._values: Final[Mapping[str, list[str]]] = values
 
     @classmethod
     def from_raw(cls, items: Iterable[tuple[bytes, bytes]]) -> "Headers":
@@ -64,7 +64,7 @@ class Headers:
 
     def all(self, name: str) -> tuple[str, ...]:
         """Return every value of a name given in lower case, in the order received."""
-        return self._values.get(name, ())
+        return tuple(self._values.get(name, ()))
 
     def list_of(self, name: str) -> tuple[str, ...]:
         """Return the members of a comma-separated field, over all its lines (RFC 9110 5.6.1)."""

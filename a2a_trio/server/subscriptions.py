@@ -45,6 +45,7 @@ class Tap:
         self._on_close = on_close
         self._error: ProtocolError | None = None
         self._live = False
+        self._finished = False
         self._ended = False
         self.primed = False
         """It has been given its beginning."""
@@ -53,7 +54,7 @@ class Tap:
         """Give what comes before the live events; ``ends`` if nothing can follow."""
         self._backlog.extend(first)
         self.primed = True
-        self._live = not ends
+        self._live = not (ends or self._finished)
         if ends:
             self._send.close()
 
@@ -72,8 +73,9 @@ class Tap:
                 self.finish()
 
     def finish(self) -> None:
-        """End the stream after what is already buffered."""
+        """End the stream after what is already buffered, or after its beginning."""
         self._live = False
+        self._finished = True
         self._send.close()
 
     def fail(self, error: ProtocolError) -> None:

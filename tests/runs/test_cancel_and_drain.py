@@ -12,7 +12,7 @@ from a2a_trio.errors import (
     TaskNotFoundError,
     UnsupportedOperationError,
 )
-from a2a_trio.testing.direct import read_all
+from a2a_trio.testing.direct import DirectCalls, read_all
 from a2a_trio.testing.in_process import open_in_process
 from a2a_trio.wire.model import Task, TaskState, TaskStatusUpdateEvent
 
@@ -290,6 +290,33 @@ async def test_drain_against_send(autojump_clock: trio.testing.MockClock, order:
         assert answer is TaskState.FAILED or isinstance(answer, ServerBusyError)
         if order == "send well before":
             assert answer is TaskState.FAILED
+
+
+async def test_drain_in_the_tick_of_a_stream_ends_its_task(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Between the start of a stream's run and its first event: the task is kept and ends."""
+    for steps in range(6):
+        async with open_in_process(hang) as server, trio.open_nursery() as nursery:
+            calls = server.calls()
+            seen: list[object] = []
+
+            async def stream(calls: DirectCalls = calls, seen: list[object] = seen) -> None:
+                try:
+                    async with calls.stream("x") as source:
+                        seen += await read_all(source)
+                except ServerBusyError as exc:
+                    seen.append(exc)
+
+            nursery.start_soon(stream)
+            for _ in range(steps):
+                await trio.lowlevel.checkpoint()
+            await server.engine.drain(0.0)
+            await trio.testing.wait_all_tasks_blocked()
+            assert seen
+            for task in (await calls.list()).tasks:
+                assert task.state is TaskState.FAILED
+                assert task.text == "server stopped"
 
 
 async def test_closing_without_drain_still_writes_the_end(

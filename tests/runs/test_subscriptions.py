@@ -262,3 +262,14 @@ async def test_store_that_cannot_write_an_end_never_looks_like_one(
                 with pytest.raises(InternalError):
                     await read_all(source)
         assert server.engine.statistics().slots_in_use == 0
+
+
+async def test_task_whose_store_failed_for_a_moment_does_not_seem_alive(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_in_process(scripted) as server:
+        calls = server.calls()
+        with breaking(monkeypatch, TaskState.WORKING), pytest.raises(InternalError):
+            await calls.send("")
+        (task,) = (await calls.list()).tasks
+        assert task.state is TaskState.FAILED
