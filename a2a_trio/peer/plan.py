@@ -21,7 +21,7 @@ from a2a_trio.rules.lifecycle import RecordLimits
 from a2a_trio.rules.rate_limit import RateLimiter
 from a2a_trio.server.calls import CallContext
 from a2a_trio.server.cards import Cards
-from a2a_trio.server.runs import RunLimits
+from a2a_trio.server.engine import RunLimits
 from a2a_trio.server.store import StoreLimits
 from a2a_trio.server.subscriptions import SubscriptionLimits
 from a2a_trio.wire.model import JsonObject, Message

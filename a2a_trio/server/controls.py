@@ -4,7 +4,7 @@ The agents room knows this shape as a protocol of its own; the two meet in the c
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar, final
+from typing import TypeVar, final
 
 import attrs
 import trio
@@ -20,11 +20,9 @@ from a2a_trio.rules.lifecycle import (
     Rejected,
     TaskEvent,
 )
+from a2a_trio.server.engine import Engine
 from a2a_trio.server.run import Request, Run
 from a2a_trio.wire.model import Message, Task
-
-if TYPE_CHECKING:
-    from a2a_trio.server.runs import RunEngine
 
 Question = TypeVar("Question", bound=InputNeeded | AuthNeeded)
 
@@ -44,7 +42,7 @@ class RunControls:
         frame: frames the caller's text as untrusted input.
     """
 
-    def __init__(self, engine: "RunEngine", run: Run, frame: Framer) -> None:
+    def __init__(self, engine: Engine, run: Run, frame: Framer) -> None:
         self._engine = engine
         self._run = run
         self._frame = frame
@@ -76,7 +74,7 @@ class RunControls:
 
     def new_id(self) -> str:
         """Return a fresh id."""
-        return self._engine.records.new_id()
+        return self._engine.new_id()
 
     async def say(self, *events: TaskEvent) -> None:
         """Publish events in one step, each filtered as the caller may see it."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TypeAlias, final
 
 import trio
 
@@ -11,10 +11,8 @@ from a2a_trio._log import get_logger
 from a2a_trio.rules.endings import Asked, Ending, Finished, Replied
 from a2a_trio.server.controls import Framer, RunControls
 from a2a_trio.server.crashes import crash_text
+from a2a_trio.server.engine import Engine
 from a2a_trio.server.run import Run
-
-if TYPE_CHECKING:
-    from a2a_trio.server.runs import RunEngine
 
 __all__ = ["Invocations", "Runner"]
 
@@ -34,7 +32,7 @@ class Invocations:
         frame: frames a caller's text as untrusted input.
     """
 
-    def __init__(self, engine: "RunEngine", runner: Runner, frame: Framer) -> None:
+    def __init__(self, engine: Engine, runner: Runner, frame: Framer) -> None:
         self._engine = engine
         self._runner = runner
         self._frame = frame

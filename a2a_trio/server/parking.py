@@ -8,18 +8,16 @@ once; the run then stands in line for a slot, before any newcomer.
 """
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import trio
 
 from a2a_trio.errors import InvalidTransitionError
 from a2a_trio.rules.lifecycle import Answered, AuthNeeded, InputNeeded, Resumed, TaskTooLargeError
+from a2a_trio.server.engine import Engine, RunLimits
 from a2a_trio.server.records import Records
 from a2a_trio.server.run import Question, Run
 from a2a_trio.wire.model import Message
-
-if TYPE_CHECKING:
-    from a2a_trio.server.runs import RunEngine, RunLimits
 
 __all__ = ["Parking"]
 
@@ -31,7 +29,7 @@ RESUME_WRITE_SEC: Final = 5.0
 class Parking:
     """The parked runs of one engine, bounded by ``limits.max_parked``."""
 
-    def __init__(self, engine: "RunEngine", records: Records, limits: "RunLimits") -> None:
+    def __init__(self, engine: Engine, records: Records, limits: RunLimits) -> None:
         self._engine = engine
         self._records = records
         self._limits = limits

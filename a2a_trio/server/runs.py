@@ -44,6 +44,7 @@ from a2a_trio.rules.slots import Slots
 from a2a_trio.server.calls import Published
 from a2a_trio.server.conclusions import Conclusions
 from a2a_trio.server.controls import Framer
+from a2a_trio.server.engine import RunLimits
 from a2a_trio.server.invocations import Invocations, Runner
 from a2a_trio.server.leases import Lease
 from a2a_trio.server.parking import Parking
@@ -52,7 +53,7 @@ from a2a_trio.server.run import Mode, OutboundFilter, Request, Run, Turn
 from a2a_trio.server.subscriptions import Subscriptions
 from a2a_trio.wire.model import Message, Task, TaskState
 
-__all__ = ["RunEngine", "RunLimits", "Statistics"]
+__all__ = ["RunEngine", "Statistics"]
 
 _log = get_logger("a2a_trio.runs")
 
@@ -60,22 +61,6 @@ BUSY_RETRY_SEC: Final = 1.0
 """When a refused caller may try again; how long a slot stays taken is not known."""
 FINAL_WRITE_SEC: Final = 5.0
 """How long a store may take to write an end that nothing can cancel."""
-
-
-@final
-@attrs.frozen(kw_only=True)
-class RunLimits:
-    """The limits of the engine; seconds of 0 mean "none"."""
-
-    max_concurrent: int = 3
-    reply_timeout: float = 300.0
-    async_timeout: float = 86_400.0
-    input_timeout: float = 86_400.0
-    cancel_grace: float = 5.0
-    max_parked: int = 100
-    """Tasks that wait for their caller; past it a task that asks fails."""
-    max_inbox: int = 16
-    """Messages that wait for an agent that reads ``messages``; past it they are refused."""
 
 
 @final
@@ -273,6 +258,10 @@ class RunEngine:
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._parking.unpark(run)
         return await self._parking.ask(run, question)
+
+    def new_id(self) -> str:
+        """Return a fresh id."""
+        return self.records.new_id()
 
     def open_inbox(self, run: Run) -> trio.MemoryReceiveChannel[Message]:
         """Let the run's agent read messages that come while it works."""
