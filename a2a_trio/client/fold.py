@@ -10,17 +10,10 @@ from typing import final
 import attrs
 
 from a2a_trio.errors import PeerProtocolError
-from a2a_trio.rules.folding import (
-    artifact_weight,
-    chunk_weight,
-    fold,
-    join_parts,
-    message_weight,
-)
+from a2a_trio.rules.folding import Draft, artifact_weight, chunk_weight, message_weight
 from a2a_trio.wire.model import (
     Artifact,
     Message,
-    Part,
     StreamEvent,
     Task,
     TaskArtifactUpdateEvent,
@@ -34,45 +27,17 @@ __all__ = ["TaskFold"]
 
 @final
 class _Draft:
-    """An artifact that grows."""
+    """An artifact that grows, and what it weighs."""
 
     def __init__(self, artifact: Artifact) -> None:
-        self._head = attrs.evolve(artifact, parts=())
-        self._parts = list(artifact.parts)
-        self._tail: list[str] = []  # text that belongs at the end of the last part
+        self._draft = Draft(artifact)
         self.weight = artifact_weight(artifact)
+        self.artifact = self._draft.artifact
 
-    def append(self, event: TaskArtifactUpdateEvent) -> None:
+    def append(self, chunk: Artifact) -> None:
         """Add a chunk."""
-        chunk = event.artifact
-        bare = attrs.evolve(event, artifact=attrs.evolve(chunk, parts=()))
-        (self._head,) = fold((self._head,), bare)
-        parts = chunk.parts
-        if self._parts and parts and _merge(self._parts[-1], parts[0]):
-            self._tail.append(parts[0].text or "")
-            parts = parts[1:]
-        if parts:
-            self._settle()
-            self._parts.extend(parts)
+        self._draft.append(chunk)
         self.weight += chunk_weight(chunk)
-
-    def artifact(self) -> Artifact:
-        """Return the artifact as it is now."""
-        self._settle()
-        return attrs.evolve(self._head, parts=tuple(self._parts))
-
-    def _settle(self) -> None:
-        if self._tail:
-            last = self._parts[-1]
-            self._parts[-1] = attrs.evolve(last, text="".join((last.text or "", *self._tail)))
-            self._tail.clear()
-
-
-def _merge(left: Part, right: Part) -> bool:
-    """Ask the folding rules whether two parts become one, without copying the text on the left."""
-    if left.text is None:
-        return False
-    return len(join_parts((attrs.evolve(left, text=""),), (right,))) == 1
 
 
 @final
@@ -168,7 +133,7 @@ class TaskFold:
         draft = self._drafts.get(event.artifact.artifact_id)
         before = draft.weight if draft is not None else 0
         if draft is not None and event.append:
-            draft.append(event)
+            draft.append(event.artifact)
         else:
             draft = self._drafts[event.artifact.artifact_id] = _Draft(event.artifact)
         self._drafts_weight += draft.weight - before

@@ -5,7 +5,7 @@ Server and client fold with the same functions, so what a stream's reader has pu
 chunks is one text part afterwards.
 """
 
-from typing import Final
+from typing import Final, final
 
 import attrs
 
@@ -27,37 +27,65 @@ _NODE_OVERHEAD: Final = 16
 """What one JSON value weighs besides its text."""
 
 
-def fold(artifacts: tuple[Artifact, ...], event: TaskArtifactUpdateEvent) -> tuple[Artifact, ...]:
-    """Return the artifacts after one update; an ``append`` to an unknown id creates the artifact."""
-    for index, known in enumerate(artifacts):
-        if known.artifact_id == event.artifact.artifact_id:
-            merged = _extend(known, event.artifact) if event.append else event.artifact
-            return (*artifacts[:index], merged, *artifacts[index + 1 :])
-    return (*artifacts, event.artifact)
+def fold(artifacts: tuple[Artifact, ...], *events: TaskArtifactUpdateEvent) -> tuple[Artifact, ...]:
+    """Return the artifacts, whose ids are unique, after updates; each text is joined once.
+
+    An ``append`` to an unknown id creates the artifact.
+    """
+    drafts = {artifact.artifact_id: Draft(artifact) for artifact in artifacts}
+    for event in events:
+        draft = drafts.get(event.artifact.artifact_id)
+        if draft is not None and event.append:
+            draft.append(event.artifact)
+        else:
+            drafts[event.artifact.artifact_id] = Draft(event.artifact)
+    return tuple(draft.artifact() for draft in drafts.values())
 
 
-def _extend(known: Artifact, chunk: Artifact) -> Artifact:
-    return attrs.evolve(
-        known,
-        parts=join_parts(known.parts, chunk.parts),
-        metadata={**known.metadata, **chunk.metadata} if chunk.metadata else known.metadata,
-    )
+@final
+class Draft:
+    """An artifact that grows; its text is joined when somebody looks, so chunks cost linear time."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self._head = artifact
+        self._parts = list(artifact.parts)
+        self._tail: list[str] = []  # text that belongs at the end of the last part
+        self._metadata = artifact.metadata
+        self._grown = False
+
+    def append(self, chunk: Artifact) -> None:
+        """Add a chunk; where two text parts with the same labels meet, they become one."""
+        self._grown = True
+        parts = chunk.parts
+        if self._parts and parts and _become_one(self._parts[-1], parts[0]):
+            self._tail.append(parts[0].text or "")
+            parts = parts[1:]
+        if parts:
+            self._settle()
+            self._parts.extend(parts)
+        if chunk.metadata:
+            self._metadata = {**self._metadata, **chunk.metadata}
+
+    def artifact(self) -> Artifact:
+        """Return the artifact as it is now."""
+        if not self._grown:
+            return self._head
+        self._settle()
+        return attrs.evolve(self._head, parts=tuple(self._parts), metadata=self._metadata)
+
+    def _settle(self) -> None:
+        if self._tail:
+            last = self._parts[-1]
+            self._parts[-1] = attrs.evolve(last, text="".join((last.text or "", *self._tail)))
+            self._tail.clear()
 
 
-def join_parts(known: tuple[Part, ...], more: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Concatenate parts; where two text parts with the same labels meet, they become one."""
-    if not known or not more:
-        return known or more
-    left, right = known[-1], more[0]
-    if left.text is None or right.text is None or not _same_labels(left, right):
-        return known + more
-    joined = attrs.evolve(left, text=left.text + right.text)
-    return (*known[:-1], joined, *more[1:])
-
-
-def _same_labels(left: Part, right: Part) -> bool:
+def _become_one(left: Part, right: Part) -> bool:
+    """Tell whether two parts that meet are one text."""
     return (
-        left.media_type == right.media_type
+        left.text is not None
+        and right.text is not None
+        and left.media_type == right.media_type
         and left.filename == right.filename
         and left.metadata == right.metadata
     )

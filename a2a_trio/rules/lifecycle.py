@@ -13,6 +13,7 @@ Each event yields at least one stream event, so the version names one state of t
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cached_property
 from types import MappingProxyType
 from typing import Final, TypeAlias, final
 
@@ -35,12 +36,22 @@ from a2a_trio.wire.model import (
 # --- the record -----------------------------------------------------------------------------
 
 
-@final
-@attrs.frozen(kw_only=True)
-class TaskRecord:
-    """A task together with what only its server knows about it."""
+MAX_UNFOLDED: Final = 512
+"""Updates of artifacts that a record keeps as they came; one more, and all of them are folded."""
 
-    task: Task
+
+@final
+@attrs.frozen(kw_only=True, eq=False)
+class TaskRecord:
+    """A task together with what only its server knows about it.
+
+    Folding a chunk into its artifact copies the text that is there. So the newest updates are kept
+    as they came until somebody looks at the task: a long stream costs linear time.
+    """
+
+    folded: Task = attrs.field(alias="task")
+    """The task, save for the artifact updates in ``unfolded``."""
+    unfolded: tuple[TaskArtifactUpdateEvent, ...] = ()
     owner: str
     """Identity of the caller that created the task; nobody else can see it."""
     dialect: Dialect = Dialect.V1
@@ -52,10 +63,37 @@ class TaskRecord:
     size: int = 0
     """Roughly how many bytes its artifacts and history keep in memory."""
 
+    @cached_property
+    def task(self) -> Task:
+        """The task as it is."""
+        if not self.unfolded:
+            return self.folded
+        return attrs.evolve(self.folded, artifacts=fold(self.folded.artifacts, *self.unfolded))
+
+    @property
+    def id(self) -> str:
+        """Shorthand for the task's id."""
+        return self.folded.id
+
     @property
     def state(self) -> TaskState:
         """Shorthand for the task's state."""
-        return self.task.status.state
+        return self.folded.status.state
+
+    def has_artifact(self, artifact_id: str) -> bool:
+        """Return whether the task has an artifact of this id; folds nothing."""
+        return any(u.artifact.artifact_id == artifact_id for u in reversed(self.unfolded)) or any(
+            a.artifact_id == artifact_id for a in self.folded.artifacts
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what is recorded, not how much of it is folded."""
+        return isinstance(other, TaskRecord) and self._values() == other._values()
+
+    __hash__ = None  # type: ignore[assignment] # a task holds JSON objects
+
+    def _values(self) -> tuple[object, ...]:
+        return self.task, self.owner, self.dialect, self.version, self.sealed, self.size
 
 
 @final
@@ -250,35 +288,44 @@ def apply(
 def _add_artifact(
     record: TaskRecord, event: ArtifactAdded, limits: RecordLimits
 ) -> tuple[TaskRecord, tuple[StreamEvent, ...]]:
-    task, artifact = record.task, event.artifact
-    if event.append and artifact.artifact_id in record.sealed:
+    artifact, artifact_id = event.artifact, event.artifact.artifact_id
+    if event.append and artifact_id in record.sealed:
         raise InvalidTransitionError("a chunk was appended to an artifact after its last chunk")
     update = TaskArtifactUpdateEvent(
-        task_id=task.id,
-        context_id=task.context_id,
+        task_id=record.id,
+        context_id=record.folded.context_id,
         artifact=artifact,
         append=event.append,
         last_chunk=event.last,
     )
-    known = next((a for a in task.artifacts if a.artifact_id == artifact.artifact_id), None)
-    if known is not None and event.append:
+    known = record.has_artifact(artifact_id)
+    if known and event.append:
         size = record.size + chunk_weight(artifact)
     else:
         size = record.size + artifact_weight(artifact)
-        size -= 0 if known is None else artifact_weight(known)
+        if known:
+            size -= sum(
+                artifact_weight(a) for a in record.task.artifacts if a.artifact_id == artifact_id
+            )
     _check_size(size, limits)
-    sealed = record.sealed - {artifact.artifact_id}
-    if event.last:
-        sealed |= {artifact.artifact_id}
-    folded = attrs.evolve(task, artifacts=fold(task.artifacts, update))
-    after = attrs.evolve(record, task=folded, sealed=sealed, size=size, version=record.version + 1)
+    sealed = record.sealed
+    if event.last != (artifact_id in sealed):
+        sealed ^= {artifact_id}
+    unfolded = (*record.unfolded, update)
+    after = attrs.evolve(
+        record, unfolded=unfolded, sealed=sealed, size=size, version=record.version + 1
+    )
+    if len(unfolded) > MAX_UNFOLDED:
+        after = attrs.evolve(after, task=after.task, unfolded=())
     return after, (update,)
 
 
 def _change_status(
     record: TaskRecord, event: TaskEvent, state: TaskState, at: datetime, limits: RecordLimits
 ) -> tuple[TaskRecord, tuple[StreamEvent, ...]]:
-    task = record.task
+    # Progress between two chunks folds nothing; a task that stays as it is holds nothing twice.
+    going_on = state is TaskState.WORKING
+    task, unfolded = (record.folded, record.unfolded) if going_on else (record.task, ())
     said, heard = _messages(event)
     before = task.status.timestamp
     status = TaskStatus(
@@ -299,6 +346,7 @@ def _change_status(
     after = attrs.evolve(
         record,
         task=changed,
+        unfolded=unfolded,
         size=size - sum(map(message_weight, dropped)),
         version=record.version + 1,
     )

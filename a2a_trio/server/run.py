@@ -169,7 +169,7 @@ class Run:
     @property
     def id(self) -> str:
         """The task's id."""
-        return self.record.task.id
+        return self.record.id
 
     @property
     def is_over(self) -> bool:
@@ -233,9 +233,7 @@ class Run:
         key = chunk.artifact_id
         if not append:
             self.unopened.add(key)
-        begins = key in self.unopened or all(
-            a.artifact_id != key for a in self.record.task.artifacts
-        )
+        begins = key in self.unopened or not self.record.has_artifact(key)
         if chunk.parts:
             self.unopened.discard(key)
         return not begins

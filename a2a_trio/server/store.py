@@ -211,10 +211,10 @@ class MemoryStore:
 
     async def create(self, record: TaskRecord, tap: Tap | None = None) -> None:
         """See ``TaskStore.create``."""
-        if record.task.id in self._entries:
+        if record.id in self._entries:
             raise VersionConflictError("a task with this id exists")
         self._drop_expired()
-        self._entries[record.task.id] = _Entry(record, _EventLog(self._limits))
+        self._entries[record.id] = _Entry(record, _EventLog(self._limits))
         if record.state.is_terminal:
             self._note_end(record)
         if tap is not None:
@@ -235,7 +235,7 @@ class MemoryStore:
         self, record: TaskRecord, events: tuple[StreamEvent, ...], *, expected_version: int
     ) -> None:
         """See ``TaskStore.append``."""
-        entry = self._entries.get(record.task.id)
+        entry = self._entries.get(record.id)
         if entry is None or entry.record.version != expected_version:
             raise VersionConflictError("the task has changed meanwhile")
         entry.record = record
@@ -245,7 +245,7 @@ class MemoryStore:
             entry.log.add(item)
         if record.state.is_terminal:
             self._note_end(record)
-        self._subscriptions.publish(record.task.id, items)
+        self._subscriptions.publish(record.id, items)
 
     async def list(self, query: TaskQuery) -> TaskPage:
         """See ``TaskStore.list``."""
@@ -286,7 +286,7 @@ class MemoryStore:
 
     def _note_end(self, record: TaskRecord) -> None:
         self._ended[record.task.id] = (record.owner, self._now())
-        self._ended_of.setdefault(record.owner, OrderedDict())[record.task.id] = None
+        self._ended_of.setdefault(record.owner, OrderedDict())[record.id] = None
         while len(self._ended) > self._limits.max_ended:
             owner = max(self._ended_of, key=lambda name: len(self._ended_of[name]))
             self._drop(next(iter(self._ended_of[owner])))

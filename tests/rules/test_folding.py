@@ -7,7 +7,6 @@ from a2a_trio.rules.folding import (
     artifact_weight,
     chunk_weight,
     fold,
-    join_parts,
     message_weight,
     weight,
 )
@@ -46,10 +45,89 @@ def test_without_append_the_artifact_is_replaced() -> None:
 
 def test_parts_with_different_labels_stay_apart() -> None:
     plain, code = Part(text="a"), Part(text="b", media_type="text/x-python")
-    assert join_parts((plain,), (code,)) == (plain, code)
-    assert join_parts((code,), (code,)) == (Part(text="bb", media_type="text/x-python"),)
     data = Part(data={"k": 1})
-    assert join_parts((plain,), (data, plain)) == (plain, data, plain)
+
+    def joined(known: tuple[Part, ...], more: tuple[Part, ...]) -> tuple[Part, ...]:
+        first, second = (
+            TaskArtifactUpdateEvent(
+                task_id="t",
+                context_id="c",
+                artifact=Artifact(artifact_id="a", parts=parts),
+                append=True,
+            )
+            for parts in (known, more)
+        )
+        return fold(fold((), first), second)[0].parts
+
+    assert joined((plain,), (code,)) == (plain, code)
+    assert joined((code,), (code,)) == (Part(text="bb", media_type="text/x-python"),)
+    assert joined((plain,), (data, plain)) == (plain, data, plain)
+    assert joined((), (plain,)) == joined((plain,), ()) == (plain,)
+
+
+PARTS = st.lists(
+    st.sampled_from(
+        [
+            Part(text="a"),
+            Part(text=""),
+            Part(text="b", media_type="text/x-python"),
+            Part(data={"k": 1}),
+            Part(text="c", metadata={"k": 2}),
+        ]
+    ),
+    max_size=3,
+).map(tuple)
+UPDATES = st.lists(
+    st.builds(
+        lambda key, parts, metadata, append: TaskArtifactUpdateEvent(
+            task_id="t",
+            context_id="c",
+            artifact=Artifact(artifact_id=key, parts=parts, metadata=metadata),
+            append=append,
+        ),
+        st.sampled_from("abc"),
+        PARTS,
+        st.sampled_from([{}, {"x": 1}, {"x": 2, "y": 3}]),
+        st.sampled_from([True, True, True, False]),
+    ),
+    max_size=12,
+)
+
+
+def fold_one(
+    artifacts: tuple[Artifact, ...], event: TaskArtifactUpdateEvent
+) -> tuple[Artifact, ...]:
+    """Fold one update in the plainest way."""
+    chunk = event.artifact
+    for index, known in enumerate(artifacts):
+        if known.artifact_id == chunk.artifact_id:
+            merged = chunk
+            if event.append:
+                parts = known.parts + chunk.parts
+                if known.parts and chunk.parts:
+                    left, right = known.parts[-1], chunk.parts[0]
+                    if (
+                        left.text is not None
+                        and right.text is not None
+                        and attrs.evolve(left, text="") == attrs.evolve(right, text="")
+                    ):
+                        joined = attrs.evolve(left, text=left.text + right.text)
+                        parts = (*known.parts[:-1], joined, *chunk.parts[1:])
+                metadata = {**known.metadata, **chunk.metadata}
+                merged = attrs.evolve(known, parts=parts, metadata=metadata)
+            return (*artifacts[:index], merged, *artifacts[index + 1 :])
+    return (*artifacts, chunk)
+
+
+@given(UPDATES, st.integers(0, 12))
+def test_folding_at_once_or_one_after_another_is_the_same(
+    updates: list[TaskArtifactUpdateEvent], cut: int
+) -> None:
+    artifacts: tuple[Artifact, ...] = ()
+    for event in updates:
+        artifacts = fold_one(artifacts, event)
+    assert fold((), *updates) == artifacts
+    assert fold(fold((), *updates[:cut]), *updates[cut:]) == artifacts
 
 
 def test_weight_grows_with_content() -> None:

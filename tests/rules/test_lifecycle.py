@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from a2a_trio.errors import InvalidTransitionError
 from a2a_trio.rules.folding import fold
 from a2a_trio.rules.lifecycle import (
+    MAX_UNFOLDED,
     TRANSITIONS,
     Answered,
     ArtifactAdded,
@@ -188,6 +189,34 @@ events_of_agents = st.one_of(
         last=st.booleans(),
     ),
 )
+
+
+def test_a_long_stream_is_folded_when_somebody_looks() -> None:
+    """Chunks wait, boundedly, and no look at a task changes what it becomes."""
+    current = record(S.WORKING)
+    for number in range(2 * MAX_UNFOLDED + 2):
+        before = current
+        chunk = ArtifactAdded(artifact("x"), append=number > 0)
+        current, _ = apply(current, chunk, NOW, LIMITS)
+        assert len(current.unfolded) <= MAX_UNFOLDED
+        assert current.has_artifact("a")
+        assert not current.has_artifact("b")
+        if number % 100 == 0:
+            assert len(before.task.text) == number
+            assert len(current.task.text) == number + 1
+    assert current.task.text == "x" * (2 * MAX_UNFOLDED + 2)
+    progressed, _ = apply(current, Progressed(message("p")), NOW, LIMITS)
+    assert progressed.unfolded == current.unfolded
+    ended, _ = apply(progressed, Completed(), NOW, LIMITS)
+    assert ended.unfolded == ()
+    assert ended.task.artifacts == current.task.artifacts
+
+
+def test_records_are_equal_however_much_of_them_is_folded() -> None:
+    current, _ = apply(record(S.WORKING), ArtifactAdded(artifact("x")), NOW, LIMITS)
+    assert current.unfolded
+    assert attrs.evolve(current, task=current.task, unfolded=()) == current
+    assert attrs.evolve(current, version=7) != current
 
 
 @given(st.lists(events_of_agents, max_size=30))
