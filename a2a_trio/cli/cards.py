@@ -12,7 +12,6 @@ from a2a_trio.cli.exits import ExitCode
 from a2a_trio.cli.settings import load
 from a2a_trio.cli.target import connection
 from a2a_trio.config.schema import Settings
-from a2a_trio.peer import plan
 from a2a_trio.rules.ports import resolve_bind_host
 from a2a_trio.wire import codec
 from a2a_trio.wire.agent_card import AgentCard
@@ -49,6 +48,9 @@ def own_card(settings: Settings) -> AgentCard:
     Raises:
         SettingsError: the settings lead to no card.
     """
+    # Imported here: it knows the server, which a command that only calls does not load.
+    from a2a_trio.peer import plan  # noqa: PLC0415 - reason above
+
     host, _ = resolve_bind_host(
         settings.server.host,
         has_tokens=plan.has_tokens(settings),

@@ -19,6 +19,7 @@ from a2a_trio.config.schema import Settings
 from a2a_trio.peer.assembly import Assembly
 from a2a_trio.peer.plan import Address
 from a2a_trio.rules.audit import AuditEntry
+from a2a_trio.server.run import RunObserver
 from a2a_trio.server.runs import RunEngine
 from a2a_trio.testing.direct import DirectCalls
 
@@ -77,6 +78,7 @@ async def open_in_process(
     settings: Settings | None = None,
     *,
     audit: Callable[[AuditEntry], None] = _ignore,
+    observers: tuple[RunObserver, ...] = (),
 ) -> AsyncIterator[InProcessServer]:
     """Serve an agent inside this process for the length of a block.
 
@@ -84,11 +86,16 @@ async def open_in_process(
         agent: what to serve.
         settings: all defaults if omitted.
         audit: takes the audit entries.
+        observers: told what happens to every run.
 
     **Resources**: runs that are alive when the block ends are ended, FAILED "server stopped".
     """
     assembly = Assembly(
-        agent, settings or Settings(), Address(host="127.0.0.1", port=_PORT), audit=audit
+        agent,
+        settings or Settings(),
+        Address(host="127.0.0.1", port=_PORT),
+        audit=audit,
+        observers=observers,
     )
     async with assembly.running() as engine:
         yield InProcessServer(assembly, engine)

@@ -105,7 +105,7 @@ async def runs_at_the_same_time(settings: Settings) -> object:
         await trio.testing.wait_all_tasks_blocked()
         running = server.engine.statistics().slots_in_use
         nursery.cancel_scope.cancel()
-        return running
+    return running
 
 
 async def longest_run(settings: Settings, *, detached: bool) -> object:
