@@ -144,6 +144,15 @@ def test_history_keeps_the_newest() -> None:
     assert [m.text for m in current.task.history] == ["6", "7", "8"]
 
 
+def test_what_history_drops_no_longer_counts() -> None:
+    """A long talk with a short memory never becomes too large."""
+    limits = RecordLimits(max_history=2, max_bytes=6000)
+    current = record(S.WORKING)
+    for number in range(50):
+        current, _ = apply(current, Progressed(message(f"{number:0500}")), NOW, limits)
+    assert current.size < 6000
+
+
 def test_size_is_bounded_and_the_end_still_fits() -> None:
     limits = RecordLimits(max_bytes=1500)
     current = record(S.WORKING)

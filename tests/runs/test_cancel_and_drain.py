@@ -12,9 +12,11 @@ from a2a_trio.errors import (
     TaskNotFoundError,
     UnsupportedOperationError,
 )
+from a2a_trio.rules.lifecycle import TaskRecord
+from a2a_trio.server.store import MemoryStore
 from a2a_trio.testing.direct import DirectCalls, read_all
 from a2a_trio.testing.in_process import open_in_process
-from a2a_trio.wire.model import Task, TaskState, TaskStatusUpdateEvent
+from a2a_trio.wire.model import StreamEvent, Task, TaskState, TaskStatusUpdateEvent
 
 ROUNDS = 30
 
@@ -331,3 +333,28 @@ async def test_closing_without_drain_still_writes_the_end(
 
     assert ended[0].record.state is TaskState.FAILED
     assert ended[0].record.task.text == "server stopped"
+
+
+async def test_closing_waits_for_a_store_that_takes_its_time(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of a task is written although everything around it is being cancelled."""
+    append = MemoryStore.append
+
+    async def slow(
+        self: MemoryStore,
+        record: TaskRecord,
+        events: tuple[StreamEvent, ...],
+        *,
+        expected_version: int,
+    ) -> None:
+        await trio.sleep(1)
+        await append(self, record, events, expected_version=expected_version)
+
+    async with open_in_process(hang) as server:
+        task = await server.calls().send_for_task("x", detached=True)
+        run = server.engine.live(task.id)
+        monkeypatch.setattr(MemoryStore, "append", slow)
+
+    assert run is not None
+    assert run.record.task.text == "server stopped"

@@ -325,6 +325,8 @@ async def test_full_inbox_refuses(autojump_clock: trio.testing.MockClock) -> Non
         await calls.send("first", task_id=task.id, detached=True)
         with pytest.raises(UnsupportedOperationError, match="inbox is full"):
             await calls.send("second", task_id=task.id, detached=True)
+        # What was refused is not in the history either, or the caller would be told wrong.
+        assert [m.text for m in (await calls.get(task.id)).history] == ["go", "first"]
 
 
 async def test_answer_in_the_moment_of_giving_up_is_kept(
