@@ -230,8 +230,10 @@ class UiSettings:
     """What the operator is shown."""
 
     transcript: bool = flag(
-        True, "Show inbound activity as it happens; not with `--quiet` or JSON logs.",
-        env="A2A_UI_TRANSCRIPT", project_safe=True,
+        True,
+        "Show inbound activity as it happens; not with `--quiet` or JSON logs.",
+        env="A2A_UI_TRANSCRIPT",
+        project_safe=True,
     )
 
 

@@ -46,8 +46,10 @@ class ServerSettings:
         doc="Address to bind. Without a token only a loopback address is bound, whatever is set here.",
     )  # fmt: skip
     workspace: str = text(
-        "", "Folder that agents are told to work in (`task.workspace`), and that the card names; the"
-        " current one if empty.", env="A2A_WORKSPACE",
+        "",
+        "Folder that agents are told to work in (`task.workspace`), and that the card names; the"
+        " current one if empty.",
+        env="A2A_WORKSPACE",
     )
     agent_name: str = text(
         "", "Name on the agent card; derived from the host name if empty.", env="A2A_AGENT_NAME",
@@ -170,7 +172,8 @@ class ServerSettings:
 
     # --- records
     child_transcripts: bool = flag(
-        True, "Keep a transcript of every run in `a2a_sessions` of the state directory.",
+        True,
+        "Keep a transcript of every run in `a2a_sessions` of the state directory.",
         env="A2A_CHILD_TRANSCRIPTS",
     )
     child_transcript_retention_days: float = number(
