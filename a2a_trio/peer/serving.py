@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Final, final
 
 import trio
 
@@ -154,7 +154,7 @@ async def open_server(
             await web.start(
                 partial(
                     serve_http,
-                    cast("Any", AsgiApp(assembly.endpoint)),  # hypercorn types every ASGI event
+                    AsgiApp(assembly.endpoint),
                     sock,
                     shutdown=shutdown,
                     graceful=HTTP_GRACE_SEC,

@@ -14,8 +14,13 @@ import trio
 
 from a2a_trio._log import get_logger
 from a2a_trio.config.schema import Settings
-from a2a_trio.errors import InternalError, InvalidRequestError
-from a2a_trio.rules.admission import Admission, Purpose, Refused, RequestFacts
+from a2a_trio.errors import (
+    InternalError,
+    InvalidRequestError,
+    UnauthorizedError,
+    VersionNotSupportedError,
+)
+from a2a_trio.rules.admission import Admission, Caller, Purpose, Refused, RequestFacts
 from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.server import answers
 from a2a_trio.server.calls import Operations
@@ -25,6 +30,7 @@ from a2a_trio.server.metrics import OK, Metrics, outcome_of
 from a2a_trio.server.rpc import Rpc, requested_version
 from a2a_trio.server.trace import Recorder
 from a2a_trio.wire import codec
+from a2a_trio.wire.choosing import asked_version
 from a2a_trio.wire.extensions import IDENTITY_HEADER, LEGACY_PROTOCOL_VERSION
 from a2a_trio.wire.methods import Dialect
 
@@ -151,12 +157,12 @@ class Endpoint:
     async def _post(self, request: HttpRequest) -> HttpResponse:
         facts = _facts(request, Purpose.RPC)
         verdict = self._admission.admit(facts, self._now())
-        if isinstance(verdict, Refused):
-            response = self._refused(_RPC, verdict)
-        elif verdict is None:
-            raise AssertionError("admission lets nobody call anonymously")
-        else:
+        if isinstance(verdict, Caller):
             response = await self._rpc.call(request, verdict)
+        else:
+            # Nobody calls anonymously, whatever the table of admission says.
+            refused = Refused(UnauthorizedError()) if verdict is None else verdict
+            response = self._refused(_RPC, refused)
         return self._shared(response, facts)
 
     def _get(self, request: HttpRequest, path: str) -> HttpResponse:
@@ -167,7 +173,7 @@ class Endpoint:
         if isinstance(verdict, Refused):
             return self._shared(self._refused(label, verdict), facts)
         if label == _CARD:
-            old = path == OLD_CARD_PATH or requested_version(request) == LEGACY_PROTOCOL_VERSION
+            old = path == OLD_CARD_PATH or _asks_for_v03(request)
             response = self._cards.answer(
                 request.headers,
                 dialect=Dialect.V03 if old else Dialect.V1,
@@ -216,6 +222,14 @@ class Endpoint:
 def _normal(path: str) -> str:
     """Return a path without its one trailing slash; the root stays ``/``."""
     return path[:-1] if len(path) > 2 and path.endswith("/") else path or "/"  # noqa: PLR2004 - "//" is another path than "/"
+
+
+def _asks_for_v03(request: HttpRequest) -> bool:
+    """Return whether a card is wanted in the older spelling; an unknown version gets today's."""
+    try:
+        return asked_version(requested_version(request)) == LEGACY_PROTOCOL_VERSION
+    except VersionNotSupportedError:
+        return False
 
 
 def _facts(request: HttpRequest, purpose: Purpose) -> RequestFacts:

@@ -69,10 +69,18 @@ class Parking:
         await self._records.attach(run, run.request.tap)
 
     async def unpark(self, run: Run) -> None:
-        """Wait for a slot if the run gave its own back and still has none."""
+        """Wait for a slot if the run gave its own back and still has none.
+
+        Raises:
+            InvalidTransitionError: the task has ended, perhaps while it stood in line.
+        """
+        run.refuse_if_over()
         if run.parked:
             await run.lease.take_back()
             self.leave(run)
+            if run.is_over:
+                run.lease.give_back()
+                run.refuse_if_over()
 
     def leave(self, run: Run) -> None:
         """Count a run as parked no longer, and close its question."""

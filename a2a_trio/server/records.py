@@ -74,6 +74,11 @@ class Records:
             size=message_weight(heard),
         )
 
+    def fits(self, record: TaskRecord, message: Message | None = None) -> bool:
+        """Return whether a task, with one more message, is within what one task may keep."""
+        more = 0 if message is None else message_weight(message)
+        return record.size + more <= self._limits.max_bytes
+
     async def create(self, run: Run) -> None:
         """Store a run's first record, and prime the tap of its message with it."""
         await self._store.create(run.record, run.request.tap)

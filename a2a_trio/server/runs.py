@@ -244,7 +244,6 @@ class RunEngine:
             InvalidTransitionError: the task does not accept it, perhaps because it has ended.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        run.refuse_if_over()
         await self._parking.unpark(run)
         try:
             await self.records.publish(run, *events)

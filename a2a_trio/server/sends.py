@@ -195,17 +195,21 @@ class Sends:
         # From here to ``start`` nothing is awaited: a slot that was taken has its run.
         task_id = records.new_id()
         tap = open_tap(task_id)
-        lease = self._engine.take_slot()
         record = records.first(send.message, context, task_id)
+        if not records.fits(record):
+            raise InvalidParamsError.of("message", "is larger than a task may be")
         message = record.task.history[0]
-        refusal = self._guard(message, context)
-        known = self._remember(send, context, task_id)
-        if refusal:
-            lease.give_back()
-            return _Accepted(outcome=await records.reject(record, refusal, tap), tap=tap)
-        request = _request(send, context, mode, tap, message, on_reply=known.answered_with)
-        run = self._engine.start(record, request, lease)
-        return _Accepted(outcome=record.task, run=run, turn=run.turn, tap=tap)
+        lease = self._engine.take_slot()
+        with ExitStack() as undo:
+            undo.callback(lease.give_back)
+            refusal = self._guard(message, context)
+            known = self._remember(send, context, task_id)
+            if not refusal:
+                request = _request(send, context, mode, tap, message, on_reply=known.answered_with)
+                run = self._engine.start(record, request, lease)
+                undo.pop_all()
+                return _Accepted(outcome=record.task, run=run, turn=run.turn, tap=tap)
+        return _Accepted(outcome=await records.reject(record, refusal, tap), tap=tap)
 
     # --- tasks that exist -----------------------------------------------------------------------
 
@@ -219,6 +223,8 @@ class Sends:
         if record.state.is_terminal:
             raise UnsupportedOperationError("The task has ended; send a new message instead")
         message = attrs.evolve(send.message, context_id=task.context_id)
+        if not self._engine.records.fits(record, message):
+            raise InvalidParamsError.of("message", "would make the task larger than it may be")
         tap = open_tap(task.id)
         request = _request(send, context, mode, tap, message)
         self._remember(send, context, task.id)

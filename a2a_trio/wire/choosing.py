@@ -56,7 +56,7 @@ def choose_dialect(
     Raises:
         VersionNotSupportedError: see the table above.
     """
-    asked = _asked_version(version)
+    asked = asked_version(version)
     if "/" not in name:
         if asked == LEGACY_PROTOCOL_VERSION or (asked is None and strict):
             raise _not_supported(version)
@@ -70,8 +70,12 @@ def choose_dialect(
     return Dialect.V03 if created is Dialect.V03 else Dialect.LEGACY
 
 
-def _asked_version(version: str | None) -> str | None:
-    """Return "1.0", "0.3" or None for absent."""
+def asked_version(version: str | None) -> str | None:
+    """Return what an ``A2A-Version`` asks for: "1.0", "0.3", or None for absent.
+
+    Raises:
+        VersionNotSupportedError: it is no version, or one that is not spoken here.
+    """
     text = (version or "").strip()
     if not text:
         return None

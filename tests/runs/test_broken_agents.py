@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 import trio
 
-from a2a_trio import TaskContext
+from a2a_trio import ServerSettings, Settings, TaskContext
 from a2a_trio.errors import InvalidTransitionError
 from a2a_trio.testing.in_process import open_in_process
 from a2a_trio.wire.model import Message, Part, Role, Task, TaskState
@@ -171,3 +171,50 @@ async def test_an_agent_that_goes_on_after_the_end_is_refused(
 
     assert task.text == "over"
     assert refused == ["update", "artifact", "ask", "fail", "0 messages"]
+
+
+async def test_asking_on_a_task_that_has_ended_parks_nothing(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """A context that was kept, and one whose task ended while it stood in line for a slot."""
+    kept: list[TaskContext] = []
+
+    async def agent(task: TaskContext) -> str:
+        kept.append(task)
+        return "done"
+
+    async with open_in_process(agent) as server:
+        await server.calls().send("x")
+        for question in (kept[0].ask, kept[0].require_auth):
+            with pytest.raises(InvalidTransitionError):
+                await question("still there?")
+        statistics = server.engine.statistics()
+        assert (statistics.parked, statistics.slots_in_use) == (0, 0)
+
+
+async def test_task_that_ends_while_its_agent_stands_in_line_holds_no_slot(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """The agent gave up waiting for its caller, wants to go on, and shields itself in the line."""
+
+    async def agent(task: TaskContext) -> None:
+        if task.raw_text == "work":
+            await trio.sleep(60)
+            return
+        with trio.move_on_after(1):
+            await task.ask("?")
+        with trio.CancelScope(shield=True):
+            await task.update("going on")
+
+    async with open_in_process(
+        agent, Settings(server=ServerSettings(max_concurrent=1, cancel_grace_sec=2))
+    ) as server:
+        calls = server.calls()
+        asked = await calls.send_for_task("ask")
+        await calls.send("work", detached=True)
+        await trio.sleep(5)
+        assert server.engine.statistics().slots_waiting == 1
+        assert (await calls.cancel(asked.id)).state is TaskState.CANCELED
+        await trio.sleep(120)
+        statistics = server.engine.statistics()
+        assert (statistics.parked, statistics.slots_in_use, statistics.live) == (0, 0, 0)

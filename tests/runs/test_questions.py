@@ -5,7 +5,7 @@ import pytest
 import trio
 
 from a2a_trio import InputRequired, ServerSettings, Settings, TaskContext
-from a2a_trio.errors import ServerBusyError, UnsupportedOperationError
+from a2a_trio.errors import InvalidParamsError, ServerBusyError, UnsupportedOperationError
 from a2a_trio.testing.direct import read_all
 from a2a_trio.testing.in_process import open_in_process
 from a2a_trio.wire.model import Task, TaskState, TaskStatusUpdateEvent
@@ -394,8 +394,9 @@ async def test_message_that_makes_a_task_too_large_is_refused(
         calls = server.calls()
         task = await calls.send_for_task("go", detached=True)
         await trio.testing.wait_all_tasks_blocked()
-        with pytest.raises(UnsupportedOperationError, match="1000 bytes"):
+        with pytest.raises(InvalidParamsError) as refused:
             await calls.send("x" * 2000, task_id=task.id)
+        assert refused.value.violations[0].field == "message"
         done = await calls.send_for_task("small", task_id=task.id)
 
     assert done.text == "small"

@@ -179,6 +179,33 @@ async def test_push_configuration_is_refused(autojump_clock: trio.testing.MockCl
             await calls.operations.send_message(request, calls.context())
 
 
+async def test_first_message_larger_than_a_task_is_refused_and_leaves_nothing(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with open_in_process(echo, settings(max_task_bytes=1000)) as server:
+        calls = server.calls()
+        with pytest.raises(InvalidParamsError) as refused:
+            await calls.send("x" * 2000)
+        assert refused.value.violations[0].field == "message"
+        assert server.stored == 0
+        assert server.engine.statistics().slots_in_use == 0
+
+
+async def test_a_guard_that_breaks_costs_no_slot(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: object) -> None:
+        raise ZeroDivisionError
+
+    async with open_in_process(echo) as server:
+        with monkeypatch.context() as patch:
+            patch.setattr("a2a_trio.rules.anti_loop.AntiLoop.record", broken)
+            with pytest.raises(ZeroDivisionError):
+                await server.calls().send("x")
+        assert server.engine.statistics().slots_in_use == 0
+        await server.calls().send("x")
+
+
 # --- loops ------------------------------------------------------------------------------------------
 
 
