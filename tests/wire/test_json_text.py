@@ -100,7 +100,7 @@ def test_many_brackets_that_are_not_deep_are_read() -> None:
 
 
 def test_a_body_of_many_containers_is_walked_in_linear_time() -> None:
-    """Four times the body takes about four times as long, not sixteen."""
+    """Sixteen times the body takes about sixteen times as long, not two hundred and fifty-six."""
 
     def seconds(count: int) -> float:
         body = b"[" + b"[{}]," * count + b"1]"
@@ -109,9 +109,9 @@ def test_a_body_of_many_containers_is_walked_in_linear_time() -> None:
         return time.thread_time() - started
 
     seconds(1000)
-    small = min(seconds(20_000) for _ in range(3))
+    small = min(seconds(5_000) for _ in range(5))
     large = min(seconds(80_000) for _ in range(3))
-    assert large < 12 * small + 0.05
+    assert large < 80 * small
 
 
 @pytest.mark.parametrize(
