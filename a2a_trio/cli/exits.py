@@ -44,9 +44,10 @@ MEANINGS: Final[Mapping[ExitCode, str]] = MappingProxyType(
         ExitCode.REFUSED: "The peer refused the request: wrong token, unknown task, rate limit,"
         " all slots taken, unsupported operation.",
         ExitCode.INTERNAL: "A defect of this program; the traceback is on standard error.",
-        ExitCode.OUTPUT: "Standard output cannot be written, for example because the disk is full.",
-        ExitCode.INTERRUPTED: "Ctrl-C ended a client command, or a second Ctrl-C ended `serve` at"
-        " once.",
+        ExitCode.OUTPUT: "Standard output cannot be written, for example because it is closed or the"
+        " disk is full.",
+        ExitCode.INTERRUPTED: "Ctrl-C ended a client command, a second one ended `serve` at once, or"
+        " `serve` was told to stop and a task did not let go.",
         ExitCode.BROKEN_PIPE: "Whoever read standard output closed it, as in `... | head -1`.",
     }
 )

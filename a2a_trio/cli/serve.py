@@ -1,4 +1,8 @@
-"""``a2a-trio serve``: serve an agent until a signal, then stop cleanly, or at once on the second."""
+"""``a2a-trio serve``: serve an agent until a signal, then stop cleanly, or at once on the second.
+
+One signal is enough. Trio cannot abandon a task, so an agent that shields itself for ever would hold
+the process; after all the graces it is ended as the second signal ends it.
+"""
 
 import argparse
 import os
@@ -21,13 +25,14 @@ from a2a_trio.cli.tokens import given_token
 from a2a_trio.config.schema import Settings
 from a2a_trio.logs import configure_logging, request_fields
 from a2a_trio.peer.activity import Activity
-from a2a_trio.peer.serving import Server, open_server
+from a2a_trio.peer.serving import HTTP_GRACE_SEC, Server, open_server
 from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.rules.redaction import Redactor
 
 AT_ONCE_SEC: Final = 1.0
 """How long the second signal leaves an agent that shields itself, before the process is ended."""
-
+STOP_SLACK_SEC: Final = 2.0
+"""What a stop may take on top of the graces of tasks and answers: closing, and the last writes."""
 
 _log: Final = get_logger("a2a_trio.serve")
 
@@ -109,37 +114,65 @@ async def serve_until(
         signals: the first item stops the server, the second ends it.
         serving: what to serve.
         console: where to announce it.
-        end_process: called after the second signal if an agent does not let go.
+        end_process: called with the exit code if an agent does not let go, neither after the second
+            signal nor, with no second one, after ``patience``.
 
     Raises:
         UsageError: there is nothing to listen on.
     """
-    stop, ended = trio.Event(), trio.Event()
+    course = _Course()
     code = ExitCode.INTERRUPTED
     async with trio.open_nursery() as nursery:
 
         async def watch() -> None:
             await anext(signals)
-            stop.set()
+            course.stop.set()
             console.note("stopping; once more to stop at once")
-            await anext(signals)
+            with trio.move_on_after(patience(serving.settings)) as waited:
+                await anext(signals)
+            if waited.cancelled_caught:
+                console.warn(f"{course.what_is_left()}; ending the process")
             nursery.cancel_scope.cancel()
             with trio.CancelScope(shield=True), trio.move_on_after(AT_ONCE_SEC):
-                await ended.wait()
-            if not ended.is_set():
+                await course.ended.wait()
+            if not course.ended.is_set():
                 end_process(ExitCode.INTERRUPTED)
 
         nursery.start_soon(watch)
         try:
-            await _serve(serving, console, stop)
+            await _serve(serving, console, course)
         finally:
-            ended.set()
+            course.ended.set()
         code = ExitCode.OK
         nursery.cancel_scope.cancel()
     return code
 
 
-async def _serve(serving: Serving, console: Console, stop: trio.Event) -> None:
+def patience(settings: Settings) -> float:
+    """Return the seconds that a stop may take before the process is ended."""
+    server = settings.server
+    return server.drain_grace_sec + server.cancel_grace_sec + HTTP_GRACE_SEC + STOP_SLACK_SEC
+
+
+@final
+@attrs.define
+class _Course:
+    """How far a server has come, for whoever waits for its end."""
+
+    stop: trio.Event = attrs.field(factory=trio.Event)
+    ended: trio.Event = attrs.field(factory=trio.Event)
+    server: Server | None = None
+    """None until it is up."""
+
+    def what_is_left(self) -> str:
+        """Say what holds the process."""
+        stuck = 0 if self.server is None else self.server.statistics().live
+        if not stuck:
+            return "the server does not stop"
+        return f"{stuck} task{'s' if stuck > 1 else ''} will not stop"
+
+
+async def _serve(serving: Serving, console: Console, course: _Course) -> None:
     up = False
     try:
         async with open_server(
@@ -150,8 +183,9 @@ async def _serve(serving: Serving, console: Console, stop: trio.Event) -> None:
             observers=_observers(serving, console),
         ) as server:
             up = True
+            course.server = server
             _announce(server, serving, console)
-            await stop.wait()
+            await course.stop.wait()
     except OSError as error:
         if up:
             raise

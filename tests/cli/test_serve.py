@@ -8,16 +8,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
 import pytest
 import trio
+from trio.testing import MockClock
 
 from a2a_trio import ServerSettings, Settings, TaskContext, echo, open_client
+from a2a_trio.agents.contract import Agent
 from a2a_trio.cli.console import Console
 from a2a_trio.cli.exits import ExitCode, UsageError
-from a2a_trio.cli.serve import Serving, serve_until
+from a2a_trio.cli.serve import AT_ONCE_SEC, STOP_SLACK_SEC, Serving, patience, serve_until
+from a2a_trio.peer.serving import HTTP_GRACE_SEC
 from a2a_trio.wire.model import TaskState
 from tests.cli.conftest import PATIENCE, CommandLine
 
@@ -26,6 +30,25 @@ def _serving(home: Path, agent: object = echo, *, port: int = 0) -> Serving:
     settings = Settings(server=ServerSettings(port=port, port_fallback=0, agent_name="test"))
     assert callable(agent)
     return Serving(agent=agent, name="test", settings=settings, home=home)
+
+
+def stubborn_until(release: trio.Event) -> Agent:
+    """Return an agent that nothing but the event can end."""
+
+    async def stubborn(_task: TaskContext) -> None:
+        with trio.CancelScope(shield=True):
+            await release.wait()
+
+    return stubborn
+
+
+async def tidy(_task: TaskContext) -> None:
+    """Work for ever, and take four seconds to clean up."""
+    try:
+        await trio.sleep_forever()
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(4)
 
 
 class Announcement(io.StringIO):
@@ -119,17 +142,14 @@ async def test_agent_that_will_not_let_go_ends_with_the_process(
     send, signals = trio.open_memory_channel[int](2)
     release = trio.Event()
     ended: list[int] = []
-
-    async def stubborn(_task: TaskContext) -> None:
-        with trio.CancelScope(shield=True):
-            await release.wait()
+    serving = _serving(tmp_path, stubborn_until(release))
 
     def end_process(code: int) -> None:
         ended.append(code)
         release.set()
 
     async def run() -> None:
-        await serve_until(signals, _serving(tmp_path, stubborn), operator.console, end_process)
+        await serve_until(signals, serving, operator.console, end_process)
 
     with trio.fail_after(PATIENCE):
         async with trio.open_nursery() as nursery:
@@ -140,6 +160,59 @@ async def test_agent_that_will_not_let_go_ends_with_the_process(
             await send.send(signal.SIGINT)
 
     assert ended == [ExitCode.INTERRUPTED]
+
+
+async def test_one_signal_is_enough_for_an_agent_that_will_not_let_go(
+    operator: Operator, tmp_path: Path, mock_clock: MockClock
+) -> None:
+    """After every grace the stuck tasks are counted and the process ends; no second signal comes."""
+    send, signals = trio.open_memory_channel[int](2)
+    release = trio.Event()
+    ended: list[tuple[int, float]] = []
+    serving = _serving(tmp_path, stubborn_until(release))
+
+    def end_process(code: int) -> None:
+        ended.append((code, trio.current_time()))
+        release.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_until, signals, serving, operator.console, end_process)
+        async with open_client(await operator.out.address()) as client:
+            await client.send_detached("work")
+            await client.send_detached("work")
+        began = trio.current_time()
+        await send.send(signal.SIGTERM)
+        mock_clock.autojump_threshold = 0
+
+    graces = 1 + 5 + HTTP_GRACE_SEC + STOP_SLACK_SEC
+    assert patience(serving.settings) == graces
+    ((code, at),) = ended
+    assert code == ExitCode.INTERRUPTED
+    assert at == pytest.approx(began + graces + AT_ONCE_SEC)
+    assert operator.err.getvalue().endswith("warning: 2 tasks will not stop; ending the process\n")
+
+
+async def test_an_agent_that_lets_go_within_the_graces_is_waited_for(
+    operator: Operator, tmp_path: Path, mock_clock: MockClock
+) -> None:
+    """A shield that ends in time is no reason for force: a clean stop, without a warning."""
+    send, signals = trio.open_memory_channel[int](2)
+    codes: list[ExitCode] = []
+    ended: list[int] = []
+    serving = _serving(tmp_path, tidy)
+
+    async def run() -> None:
+        codes.append(await serve_until(signals, serving, operator.console, ended.append))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run)
+        async with open_client(await operator.out.address()) as client:
+            await client.send_detached("work")
+        await send.send(signal.SIGTERM)
+        mock_clock.autojump_threshold = 0
+
+    assert (codes, ended) == ([ExitCode.OK], [])
+    assert "warning" not in operator.err.getvalue()
 
 
 async def test_an_address_that_cannot_be_bound_is_a_usage_error(
@@ -173,15 +246,15 @@ class Process:
         return self.process.communicate(timeout=PATIENCE)[1]
 
 
-@pytest.fixture
-def server(tmp_path: Path, environment: Mapping[str, str]) -> Iterator[Process]:
-    """Return a server in a process of its own."""
+@contextmanager
+def process_of(*words: str, folder: Path, environment: Mapping[str, str]) -> Iterator[Process]:
+    """Run ``a2a-trio serve`` with these options in a process of its own."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "a2a_trio", "serve", "--port", "0"],
+        [sys.executable, "-m", "a2a_trio", "serve", "--port", "0", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        cwd=tmp_path,
+        cwd=folder,
         env=environment,
     )
     watchdog = threading.Timer(PATIENCE, process.kill)
@@ -194,6 +267,13 @@ def server(tmp_path: Path, environment: Mapping[str, str]) -> Iterator[Process]:
         process.communicate()
 
 
+@pytest.fixture
+def server(tmp_path: Path, environment: Mapping[str, str]) -> Iterator[Process]:
+    """Return a server in a process of its own."""
+    with process_of(folder=tmp_path, environment=environment) as process:
+        yield process
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
 def test_signals_end_the_process_cleanly(server: Process, number: signal.Signals) -> None:
     """Exit code 0, a word about it, and no traceback."""
@@ -202,6 +282,42 @@ def test_signals_end_the_process_cleanly(server: Process, number: signal.Signals
     assert server.process.returncode == 0
     assert "stopping; once more to stop at once\n" in rest
     assert "Traceback" not in rest
+
+
+STUBBORN = """
+import trio
+
+async def agent(task):
+    with trio.CancelScope(shield=True):
+        await trio.sleep_forever()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+def test_one_signal_ends_a_process_whose_agent_shields_itself(
+    tmp_path: Path, a2a: CommandLine, environment: Mapping[str, str], number: signal.Signals
+) -> None:
+    """It is said why, the exit code tells, and the end of the task is in its transcript."""
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "settings.json").write_text(
+        '{"a2a": {"server": {"drainGraceSec": 0, "cancelGraceSec": 0}}}'
+    )
+    words = ("--agent", "stubborn:agent")
+    with process_of(*words, folder=tmp_path, environment=environment) as server:
+        task_id = a2a("send", server.url, "--detach", "work").stdout.strip()
+        rest = server.stop(number)
+        code = server.process.returncode
+
+    assert code == 130
+    assert rest.endswith("warning: 1 task will not stop; ending the process\n")
+    assert "Traceback" not in rest
+    (transcript,) = (home / "a2a_sessions").iterdir()
+    assert task_id in transcript.name
+    last = json.loads(transcript.read_text().splitlines()[-1])
+    assert last["state"] == "failed"
+    assert last["parts"] == [{"text": "server stopped"}]
 
 
 def test_every_client_command_works_on_a_real_server(server: Process, a2a: CommandLine) -> None:
