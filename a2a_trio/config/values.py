@@ -124,7 +124,7 @@ def _secret(value: JsonValue, read_secret: SecretReader) -> str:
             try:
                 return read_secret(where, name)
             except ValueError as error:
-                raise BadValueError(str(error)) from None
+                raise BadValueError(f"cannot be read: {error}") from None
     raise BadValueError('must be text, {"file": path} or {"env": name}')
 
 

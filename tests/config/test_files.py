@@ -270,7 +270,10 @@ def test_secret_in_a_variable(tmp_path: Path) -> None:
     """Any variable, named in the file."""
     write(tmp_path / "settings.json", {"a2a": {"server": {"sharedToken": {"env": "MY_TOKEN"}}}})
     assert load(tmp_path, MY_TOKEN=TOKEN).settings.server.shared_token == TOKEN
-    with pytest.raises(SettingsError, match="the environment variable MY_TOKEN is not set"):
+    with pytest.raises(
+        SettingsError,
+        match=r"sharedToken is ••••; it cannot be read: the environment variable MY_TOKEN is not set",
+    ):
         load(tmp_path)
 
 

@@ -202,7 +202,9 @@ def test_secrets_that_stand_elsewhere() -> None:
     server = merge((layer,)).settings.server
     assert server.shared_token == "file-of-shared"
     assert server.peer_tokens == {"a": ("env-of-TOKEN_A",), "b": ("plain-token", "file-of-b")}
-    with pytest.raises(SettingsError, match=r"server.sharedToken is ••••; it no file shared"):
+    with pytest.raises(
+        SettingsError, match=r"server.sharedToken is ••••; it cannot be read: no file shared"
+    ):
         merge((user({"server": {"sharedToken": {"file": "shared"}}}),))
 
 
