@@ -2,22 +2,22 @@
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import Final
 
 from a2a_trio.cli import render
 from a2a_trio.cli.console import Console
-from a2a_trio.cli.exits import ExitCode, UsageError
+from a2a_trio.cli.exits import ExitCode
 from a2a_trio.cli.settings import file_of, load, read
-from a2a_trio.cli.text import label, visible
+from a2a_trio.cli.stdin import from_stdin
+from a2a_trio.cli.text import label, spelled_out, visible
 from a2a_trio.config.edit import Explained, explain, get_value, set_value, unset_value
 from a2a_trio.config.unused import unused
 from a2a_trio.errors import SettingsError
 from a2a_trio.wire.codec import dumps
 from a2a_trio.wire.model import JsonValue
 
-MAX_STDIN_CHARACTERS: Final = 65_536
+MAX_STDIN_BYTES: Final = 65_536
 """A value from standard input that is longer than this is surely something else."""
 
 _LONGEST_VALUE: Final = 60
@@ -49,7 +49,7 @@ def run_set(namespace: argparse.Namespace, console: Console) -> ExitCode:
     """Run ``a2a-trio config set``."""
     key: str = namespace.key
     path = file_of(namespace, os.environ)
-    value = _from_stdin() if namespace.value == "-" else namespace.value
+    value = from_stdin(MAX_STDIN_BYTES) if namespace.value == "-" else namespace.value
     set_value(path, key, value)
     _report("set", key, path, console)
     _tell_what_counts(namespace, key, path, console)
@@ -91,14 +91,7 @@ def _show(found: "tuple[Explained, ...] | list[Explained]", console: Console) ->
 
 
 def _shown(value: JsonValue) -> str:
-    return visible(value) if isinstance(value, str) else dumps(value).decode("utf-8")
-
-
-def _from_stdin() -> str:
-    text = sys.stdin.read(MAX_STDIN_CHARACTERS + 1)
-    if len(text) > MAX_STDIN_CHARACTERS:
-        raise UsageError(f"the value is longer than {MAX_STDIN_CHARACTERS} characters")
-    return text.removesuffix("\n")
+    return visible(value) if isinstance(value, str) else spelled_out(dumps(value).decode("utf-8"))
 
 
 def _report(what: str, key: str, path: Path, console: Console) -> None:

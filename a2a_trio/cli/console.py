@@ -5,6 +5,7 @@ warnings, hints) never mix with it. In JSON mode a result is one JSON object per
 are left out.
 """
 
+import errno
 import io
 import sys
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from typing import Final, TextIO, final
 import attrs
 
 from a2a_trio.cli.exits import OutputClosedError, OutputError
+from a2a_trio.cli.text import spelled_out
 from a2a_trio.wire.model import JsonValue
 
 
@@ -37,6 +39,22 @@ def wants_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
     ``NO_COLOR`` with any value but the empty one switches them off, and so does ``TERM=dumb``.
     """
     return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+@final
+class _Closed(io.StringIO):
+    """What a process has that was started without a standard output."""
+
+    def write(self, _text: str, /) -> int:
+        raise OSError(errno.EBADF, "it is closed")
+
+
+@final
+class _Nowhere(io.StringIO):
+    """What a process has that was started without a standard error."""
+
+    def write(self, text: str, /) -> int:
+        return len(text)
 
 
 @final
@@ -66,20 +84,24 @@ class Console:
     ) -> "Console":
         """Return the console on this process's own streams.
 
-        JSON is UTF-8 whatever the locale says; what the locale cannot spell is escaped.
+        JSON is UTF-8 whatever the locale says; what the locale cannot spell is escaped. Without a
+        standard error, nothing is told; without a standard output, writing a result fails.
         """
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            encoding = "utf-8" if json else sys.stdout.encoding
-            sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
-        if isinstance(sys.stderr, io.TextIOWrapper):
-            sys.stderr.reconfigure(errors="backslashreplace")
+        # Python leaves None there when the process was started without them, as with ">&-".
+        stdout = _Closed() if sys.stdout is None else sys.stdout
+        stderr = _Nowhere() if sys.stderr is None else sys.stderr
+        if isinstance(stdout, io.TextIOWrapper):
+            encoding = "utf-8" if json else stdout.encoding
+            stdout.reconfigure(encoding=encoding, errors="backslashreplace")
+        if isinstance(stderr, io.TextIOWrapper):
+            stderr.reconfigure(errors="backslashreplace")
         return cls(
-            out=sys.stdout,
-            err=sys.stderr,
+            out=stdout,
+            err=stderr,
             json=json,
             quiet=quiet,
-            out_colour=wants_colour(sys.stdout, environ),
-            err_colour=wants_colour(sys.stderr, environ),
+            out_colour=wants_colour(stdout, environ),
+            err_colour=wants_colour(stderr, environ),
         )
 
     @property
@@ -158,4 +180,4 @@ def _json(value: JsonValue) -> str:
     # Imported here: the codec is slow to import, and help and completion must be fast.
     from a2a_trio.wire.codec import dumps  # noqa: PLC0415 - reason above
 
-    return dumps(value).decode("utf-8")
+    return spelled_out(dumps(value).decode("utf-8"))

@@ -1,8 +1,7 @@
 """``a2a-trio send``: one message, and its reply whole, streamed, or later."""
 
 import argparse
-import sys
-from typing import BinaryIO, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import attrs
 import trio
@@ -11,6 +10,7 @@ from a2a_trio.cli import render
 from a2a_trio.cli.connect import Connect, options_from, waiting
 from a2a_trio.cli.console import Console, Style
 from a2a_trio.cli.exits import ExitCode, UsageError, exit_for_state
+from a2a_trio.cli.stdin import from_stdin
 from a2a_trio.cli.target import connection
 from a2a_trio.cli.text import label, visible
 from a2a_trio.wire import codec
@@ -47,25 +47,10 @@ def run(namespace: argparse.Namespace, console: Console) -> ExitCode:
     """Run ``a2a-trio send``."""
     options = options_from(SendOptions, namespace)
     if options.text == "-":
-        options = attrs.evolve(options, text=read_text(sys.stdin.buffer))
+        options = attrs.evolve(options, text=from_stdin(MAX_STDIN_BYTES))
     if not options.text:
         raise UsageError("there is nothing to send: TEXT is empty")
     return trio.run(send, options, console, connection(namespace, console))
-
-
-def read_text(source: BinaryIO) -> str:
-    """Return all of standard input as text, without the line feed at its end.
-
-    Raises:
-        UsageError: it is too long or not UTF-8.
-    """
-    content = source.read(MAX_STDIN_BYTES + 1)
-    if len(content) > MAX_STDIN_BYTES:
-        raise UsageError(f"standard input is longer than {MAX_STDIN_BYTES} bytes")
-    try:
-        return content.decode("utf-8").removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"standard input is not UTF-8 at byte {error.start}") from None
 
 
 async def send(options: SendOptions, console: Console, connect: Connect) -> ExitCode:

@@ -1,5 +1,6 @@
 """Make text from a peer safe to show on a terminal."""
 
+import re
 import unicodedata
 from typing import Final
 
@@ -8,6 +9,8 @@ _KEPT: Final = frozenset("\n\t")
 _REORDERING: Final = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
+# JSON itself escapes only what is below a space, and a terminal obeys more than that.
+_STEERING: Final = re.compile(f"[\x00-\x1f\x7f-\x9f{''.join(sorted(_REORDERING))}]")
 
 LABEL_LENGTH: Final = 200
 """Characters of a one-line label; names and descriptions longer than this are cut."""
@@ -21,6 +24,14 @@ def visible(text: str) -> str:
     """
     text = text.replace("\r\n", "\n")
     return "".join(ch if _is_harmless(ch) else _escape(ch) for ch in text)
+
+
+def spelled_out(line: str) -> str:
+    """Return one line of compact JSON with control and reordering characters spelled out as escapes.
+
+    They can only stand inside its strings, so it is the same value for whoever reads it as JSON.
+    """
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
 
 
 def label(text: str, limit: int = LABEL_LENGTH) -> str:

@@ -84,6 +84,17 @@ def test_quiet_drops_notes_but_not_errors(screen: ScreenMaker) -> None:
     assert s.err.getvalue() == "a2a-trio: broken\n"
 
 
+def test_json_of_a_peer_cannot_steer_the_terminal(screen: ScreenMaker) -> None:
+    """Results and errors carry what a peer said; a terminal must not obey it."""
+    s = screen(json=True)
+
+    s.console.record({"text": "\x9b2J\u202e"})
+    s.console.error("\x9b2J\u202e")
+
+    assert s.out.getvalue() == '{"text":"\\u009b2J\\u202e"}\n'
+    assert s.err.getvalue() == '{"error":{"message":"\\u009b2J\\u202e"}}\n'
+
+
 def test_error_is_an_object_in_json_mode(screen: ScreenMaker) -> None:
     """Machines read errors as JSON, on standard error."""
     s = screen(json=True)

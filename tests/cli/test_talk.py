@@ -1,12 +1,11 @@
 """``send``: the reply on standard output, the rest on standard error, the state as exit code."""
 
-import io
 import json
 
 import pytest
 
-from a2a_trio.cli.exits import ExitCode, UsageError
-from a2a_trio.cli.talk import MAX_STDIN_BYTES, SendOptions, read_text, send
+from a2a_trio.cli.exits import ExitCode
+from a2a_trio.cli.talk import SendOptions, send
 from a2a_trio.errors import PeerTimeoutError, ServerBusyError
 from a2a_trio.wire.model import (
     Artifact,
@@ -224,23 +223,3 @@ async def test_refusal_reaches_the_last_frame(screen: ScreenMaker) -> None:
 
     with pytest.raises(ServerBusyError):
         await send(_options(), screen().console, client.connect)
-
-
-def test_standard_input_is_read_whole() -> None:
-    """The line feed that shells and editors add is no part of the message."""
-    assert read_text(io.BytesIO("zwei\nZeilen: grün\n".encode())) == "zwei\nZeilen: grün"
-
-
-def test_standard_input_has_a_bound() -> None:
-    """A mistaken ``cat disk.img |`` ends before it fills the memory."""
-    source = io.BytesIO(b"x" * (MAX_STDIN_BYTES + 2))
-
-    with pytest.raises(UsageError, match="longer than"):
-        read_text(source)
-    assert len(source.read()) == 1
-
-
-def test_standard_input_must_be_text() -> None:
-    """Binary input is refused with the place of the first bad byte."""
-    with pytest.raises(UsageError, match="not UTF-8 at byte 2"):
-        read_text(io.BytesIO(b"ab\xff"))

@@ -1,10 +1,12 @@
 """Text from peers cannot steer the terminal."""
 
+import json
 import unicodedata
 
 from hypothesis import given, strategies as st
 
-from a2a_trio.cli.text import label, visible
+from a2a_trio.cli.text import label, spelled_out, visible
+from a2a_trio.wire.codec import dumps
 
 
 @given(st.text())
@@ -25,6 +27,29 @@ def test_harmless_text_is_unchanged(text: str) -> None:
 def test_escape_sequences_are_spelled_out() -> None:
     """A sequence that would clear the screen is shown instead of obeyed."""
     assert visible("a\x1b[2Jb\r\nc\td\u202e") == "a\\x1b[2Jb\nc\td\\u202e"
+
+
+@given(st.text())
+def test_json_for_machines_steers_no_terminal_either(text: str) -> None:
+    """Every value stays what it is, and what a terminal would obey is spelled out."""
+    line = dumps({text: [text]}).decode()
+    shown = spelled_out(line)
+
+    assert json.loads(shown) == json.loads(line)
+    assert not [ch for ch in shown if unicodedata.category(ch) == "Cc"]
+    assert not [ch for ch in shown if unicodedata.bidirectional(ch)[:3] in _BIDI]
+
+
+_BIDI = {"LRE", "LRO", "RLE", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+
+
+def test_json_escapes_what_json_itself_would_not() -> None:
+    """DEL, the eight-bit control codes, and everything that reorders text."""
+    line = dumps("a\x1b\x7f\x85\x9b\u202e\u2066\u200fü\U0001f468\u200d\U0001f469").decode()
+
+    assert spelled_out(line) == (
+        '"a\\u001b\\u007f\\u0085\\u009b\\u202e\\u2066\\u200fü\U0001f468\u200d\U0001f469"'
+    )
 
 
 def test_joiners_stay() -> None:
