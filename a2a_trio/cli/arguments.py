@@ -5,11 +5,10 @@ import math
 from datetime import UTC, datetime
 from typing import Final
 
+from a2a_trio.rules.ports import MAX_PORT
 from a2a_trio.wire.model import TaskState
 
 STATES: Final = tuple(s for s in TaskState if s is not TaskState.UNSPECIFIED)
-
-MAX_PORT: Final = 65535
 
 
 def seconds(text: str) -> float:
@@ -43,11 +42,12 @@ def moment(text: str) -> datetime:
     """Read an ISO 8601 time; one without an offset is UTC."""
     try:
         value = datetime.fromisoformat(text)
-    except ValueError:
+        # In UTC, because that is how it is sent and the calendar ends there.
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a time such as 2025-01-31T12:00:00Z"
         ) from None
-    return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def state(text: str) -> TaskState:

@@ -13,9 +13,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, TextIO, final
+from typing import TYPE_CHECKING, Final, TextIO, final
 
-from typing_extensions import Buffer, override
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 MAX_WAITING_BYTES: Final = 262_144
 """Text that waits to be written; past that further lines are dropped and counted."""
@@ -57,18 +58,15 @@ class Outlet(io.BufferedIOBase):
         """How many writes were dropped since the last one that was taken."""
         return self._dropped
 
-    @override
     def writable(self) -> bool:
         """Return True."""
         return True
 
-    @override
     def isatty(self) -> bool:
         """Return whether a person sees what is written."""
         return self._is_terminal
 
-    @override
-    def write(self, data: Buffer, /) -> int:
+    def write(self, data: "ReadableBuffer", /) -> int:
         """Queue bytes; a full queue drops them. Never blocks."""
         taken = bytes(data)
         length = len(taken)

@@ -76,6 +76,8 @@ def test_every_command_has_help_with_examples(
         ["serve", "--log-level", "loud"],
         ["tasks", "http://x", "--state", "unspecified"],
         ["tasks", "http://x", "--after", "yesterday"],
+        ["tasks", "http://x", "--after", "0001-01-01T00:00:00+23:59"],
+        ["tasks", "http://x", "--after", "9999-12-31T23:59:59-00:01"],
         ["config"],
         ["config", "set", "server.port"],
         ["completion", "cmd"],
@@ -93,6 +95,17 @@ def test_a_wrong_line_is_refused_with_2(words: list[str]) -> None:
 def test_a_moment_without_offset_is_utc() -> None:
     """Times mean the same on every machine."""
     assert arguments.moment("2025-01-31T12:00:00") == arguments.moment("2025-01-31T12:00:00Z")
+
+
+def test_the_ends_of_the_calendar_are_in_utc() -> None:
+    """What is still a time in UTC is taken, whatever offset it is written with."""
+    first = arguments.moment("0001-01-01T23:59:00+23:59")
+    last = arguments.moment("9999-12-31T00:00:59-23:59")
+
+    assert (first.isoformat(), last.isoformat()) == (
+        "0001-01-01T00:00:00+00:00",
+        "9999-12-31T23:59:59+00:00",
+    )
 
 
 def test_states_have_their_short_names() -> None:
