@@ -50,7 +50,8 @@ async def demo(console: Console) -> ExitCode:
 
     Only this machine is involved: no settings are read and nothing is written to disk.
     """
-    settings = Settings(server=ServerSettings(port=0, agent_name="demo"))
+    # Its agent touches no files, so the working directory may even have been deleted.
+    settings = Settings(server=ServerSettings(port=0, agent_name="demo", workspace="/"))
     async with open_server(agent, settings) as server:
         report = _Report(console)
         report.step("serve", "an echo agent listens on loopback", url=server.url)

@@ -35,7 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: from argparse, for ``--help``, ``--version`` (0) and a wrong line (2).
     """
-    namespace = parser.build().parser.parse_args(argv)
+    program = parser.build().parser
+    words = sys.argv[1:] if argv is None else argv
+    for position, word in enumerate(words, 1):
+        if not _is_text(word):
+            program.error(f"argument {position} is not valid {sys.getfilesystemencoding()}")
+    namespace = program.parse_args(words)
     console = Console.of_process(
         os.environ,
         json=bool(getattr(namespace, "json", False)),
@@ -47,6 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(runner: Runner, namespace: "argparse.Namespace", console: Console) -> ExitCode:
     """Run one command and return the exit code of whatever it did or raised."""
     try:
+        # Fails where there is no standard output at all, before anything is done.
+        console.write("")
         code = runner(namespace, console)
         console.write("")
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - the last frame: each kind has its exit code
@@ -108,6 +115,15 @@ def _fields(error: A2AError, exit_code: ExitCode) -> "dict[str, JsonValue]":
     return fields
 
 
+def _is_text(word: str) -> bool:
+    """Return False for bytes that Python could not decode and has hidden in surrogates."""
+    try:
+        word.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _dispatch(namespace: "argparse.Namespace", console: Console) -> ExitCode:
     """Import the command that was asked for, and only that, and run it."""
     module, _, name = namespace.target.partition(":")
@@ -117,6 +133,8 @@ def _dispatch(namespace: "argparse.Namespace", console: Console) -> ExitCode:
 
 def _forget_stdout() -> None:
     """Point standard output at nothing, so that the flush at exit does not complain."""
+    if sys.stdout is None:
+        return
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)

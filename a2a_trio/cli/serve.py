@@ -20,7 +20,7 @@ from a2a_trio.agents.load import load_agent
 from a2a_trio.cli.console import Console, Style
 from a2a_trio.cli.exits import ExitCode, UsageError
 from a2a_trio.cli.outlet import open_outlet
-from a2a_trio.cli.settings import load
+from a2a_trio.cli.settings import load, working_folder
 from a2a_trio.cli.tokens import given_token
 from a2a_trio.config.schema import Settings
 from a2a_trio.logs import configure_logging, request_fields
@@ -56,7 +56,7 @@ def run(namespace: argparse.Namespace, console: Console) -> ExitCode:
     settings = loaded.settings
     redactor = Redactor(settings.secrets())
     serving = Serving(
-        agent=load_agent(namespace.agent, path=Path.cwd()),
+        agent=load_agent(namespace.agent, path=working_folder()),
         name=namespace.agent,
         settings=settings,
         home=loaded.home,

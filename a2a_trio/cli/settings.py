@@ -40,9 +40,17 @@ def read(namespace: argparse.Namespace, flags: Mapping[str, object] = _NO_FLAGS)
     return load_settings(
         environ=os.environ,
         cli=flags,
-        project=Path.cwd(),
+        project=working_folder(),
         settings_file=None if given is None else Path(given),
     )
+
+
+def working_folder() -> Path | None:
+    """Return the working directory, or None if it was deleted meanwhile."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
 
 
 def file_of(namespace: argparse.Namespace, environ: Mapping[str, str]) -> Path:

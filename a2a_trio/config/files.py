@@ -231,8 +231,9 @@ def rewrite(path: Path, change: Callable[[str], str]) -> None:
     Raises:
         SettingsError: the file cannot be read or written; it is as it was.
     """
-    target = Path(os.path.realpath(path))
     try:
+        # Fails for a relative path if the working directory was deleted.
+        target = Path(os.path.realpath(path))
         _make_folder(target.parent)
         with _locked(target.parent):
             found = read_text(target)

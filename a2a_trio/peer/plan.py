@@ -131,10 +131,14 @@ def workspace_of(settings: Settings) -> Path:
         SettingsError: there is no such folder.
     """
     given = settings.server.workspace
-    if not given:
-        return Path.cwd()
     try:
+        if not given:
+            return Path.cwd()
         workspace = Path(given).expanduser().absolute()
+    except OSError:
+        raise SettingsError(
+            "the working directory was deleted; set server.workspace to an absolute path"
+        ) from None
     except RuntimeError:
         raise SettingsError(f"server.workspace: {given}: the home directory is not known") from None
     if not workspace.is_dir():
