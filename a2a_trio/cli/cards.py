@@ -3,10 +3,9 @@
 import argparse
 
 import attrs
-import trio
 
 from a2a_trio.cli import render
-from a2a_trio.cli.connect import Connect
+from a2a_trio.cli.connect import Connect, run_client
 from a2a_trio.cli.console import Console
 from a2a_trio.cli.exits import ExitCode
 from a2a_trio.cli.settings import load
@@ -19,7 +18,7 @@ from a2a_trio.wire.agent_card import AgentCard
 
 def run_discover(namespace: argparse.Namespace, console: Console) -> ExitCode:
     """Run ``a2a-trio discover``."""
-    return trio.run(discover, console, connection(namespace, console))
+    return run_client(discover, console, connection(namespace, console))
 
 
 def run_card(namespace: argparse.Namespace, console: Console) -> ExitCode:

@@ -4,21 +4,36 @@ import argparse
 from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar, TypeVarTuple
 
 import attrs
 import trio
 
 from a2a_trio.cli.console import Console
+from a2a_trio.cli.exits import ExitCode
 from a2a_trio.wire.agent_card import AgentCard
 from a2a_trio.wire.model import Message, StreamEvent, Task, TaskState
 from a2a_trio.wire.requests import ListTasksResponse
 
 T = TypeVar("T")
+Given = TypeVarTuple("Given")
 Options = TypeVar("Options", bound=attrs.AttrsInstance)
 
 TICK: Final = 1.0
 """Seconds between two changes of the progress line."""
+
+
+def run_client(
+    command: Callable[[*Given], Awaitable[ExitCode]],
+    *given: *Given,
+) -> ExitCode:
+    """Run a command that calls a peer, in an event loop of its own.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C; only where the command waits, because in the middle of another
+            library's code it would leave a half-started call behind, which Python warns of.
+    """
+    return trio.run(command, *given, restrict_keyboard_interrupt_to_checkpoints=True)
 
 
 class Reply(Protocol):

@@ -18,6 +18,7 @@ from a2a_trio import (
     open_server,
 )
 from a2a_trio.cli import render
+from a2a_trio.cli.connect import run_client
 from a2a_trio.cli.console import Console, Style
 from a2a_trio.cli.exits import ExitCode
 from a2a_trio.logs import configure_logging
@@ -34,7 +35,7 @@ def run(_namespace: argparse.Namespace, console: Console) -> ExitCode:
     """Run ``a2a-trio demo``."""
     # Without this, a log line would go to standard output, among the results.
     configure_logging("warning", json=console.json, redact=str, stream=console.err)
-    return trio.run(demo, console)
+    return run_client(demo, console)
 
 
 async def agent(task: TaskContext) -> None:

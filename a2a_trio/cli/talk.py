@@ -4,10 +4,9 @@ import argparse
 from typing import Final, TypeAlias, final
 
 import attrs
-import trio
 
 from a2a_trio.cli import render
-from a2a_trio.cli.connect import Connect, options_from, waiting
+from a2a_trio.cli.connect import Connect, options_from, run_client, waiting
 from a2a_trio.cli.console import Console, Style
 from a2a_trio.cli.exits import ExitCode, UsageError, exit_for_state
 from a2a_trio.cli.stdin import from_stdin
@@ -50,7 +49,7 @@ def run(namespace: argparse.Namespace, console: Console) -> ExitCode:
         options = attrs.evolve(options, text=from_stdin(MAX_STDIN_BYTES))
     if not options.text:
         raise UsageError("there is nothing to send: TEXT is empty")
-    return trio.run(send, options, console, connection(namespace, console))
+    return run_client(send, options, console, connection(namespace, console))
 
 
 async def send(options: SendOptions, console: Console, connect: Connect) -> ExitCode:

@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import Final, final
 
 import attrs
-import trio
 
 from a2a_trio.cli import render
-from a2a_trio.cli.connect import Connect, PeerClient, options_from, waiting
+from a2a_trio.cli.connect import Connect, PeerClient, options_from, run_client, waiting
 from a2a_trio.cli.console import Console
 from a2a_trio.cli.exits import ExitCode, exit_for_state
 from a2a_trio.cli.target import connection
@@ -57,19 +56,19 @@ class TasksOptions:
 def run_status(namespace: argparse.Namespace, console: Console) -> ExitCode:
     """Run ``a2a-trio status``."""
     options = options_from(StatusOptions, namespace)
-    return trio.run(status, options, console, connection(namespace, console))
+    return run_client(status, options, console, connection(namespace, console))
 
 
 def run_cancel(namespace: argparse.Namespace, console: Console) -> ExitCode:
     """Run ``a2a-trio cancel``."""
     options = options_from(CancelOptions, namespace)
-    return trio.run(cancel, options, console, connection(namespace, console))
+    return run_client(cancel, options, console, connection(namespace, console))
 
 
 def run_tasks(namespace: argparse.Namespace, console: Console) -> ExitCode:
     """Run ``a2a-trio tasks``."""
     options = options_from(TasksOptions, namespace)
-    return trio.run(list_tasks, options, console, connection(namespace, console))
+    return run_client(list_tasks, options, console, connection(namespace, console))
 
 
 async def status(options: StatusOptions, console: Console, connect: Connect) -> ExitCode:
