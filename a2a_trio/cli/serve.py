@@ -201,8 +201,9 @@ def _observers(serving: Serving, console: Console) -> tuple[Activity, ...]:
 
 
 def _announce(server: Server, serving: Serving, console: Console) -> None:
-    for warning in server.warnings:
-        console.warn(warning)
     url = server.url.removesuffix(serving.settings.server.rpc_path)
     console.line(f"serving {serving.name} at {url}", Style.STRONG)
+    # After it: standard error is written by a thread, so on a terminal this order is the only sure one.
+    for warning in server.warnings:
+        console.warn(warning)
     console.note(f"card at {url}/.well-known/agent-card.json; Ctrl-C stops")
