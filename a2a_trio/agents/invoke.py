@@ -9,6 +9,7 @@ from typing import Final, Protocol, TypeAlias
 import attrs
 import trio
 
+from a2a_trio.agents.check import why_no_agent
 from a2a_trio.agents.contract import (
     REPLY_ARTIFACT,
     Agent,
@@ -53,10 +54,11 @@ def runner_for(
         workspace: the folder that the agent is told to work in; the current one if omitted.
 
     Raises:
-        TypeError: it cannot be called.
+        TypeError: it cannot be called with a ``TaskContext``; the text says why.
     """
-    if not callable(agent):
-        raise TypeError(f"an agent is a function of a TaskContext, not {type(agent).__name__}")
+    reason = why_no_agent(agent)
+    if reason:
+        raise TypeError(reason)
     invoke = _invoker(agent)
     folder = Path.cwd() if workspace is None else workspace
 

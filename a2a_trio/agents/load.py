@@ -2,11 +2,13 @@
 
 import importlib
 import sys
+import traceback
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, cast
 
 from a2a_trio.agents.built_in import echo
+from a2a_trio.agents.check import why_no_agent
 from a2a_trio.agents.contract import Agent
 from a2a_trio.errors import SettingsError
 
@@ -36,11 +38,27 @@ def load_agent(name: str, *, path: Path | None = None) -> Agent:
     try:
         agent = attrgetter(attribute)(importlib.import_module(module_name))
     except ModuleNotFoundError as exc:
-        raise SettingsError(f"agent {name!r}: no module named {exc.name!r}") from exc
+        where = "" if _is_asked_for(exc.name, module_name) else _place_of(exc)
+        raise SettingsError(f"agent {name!r}: no module named {exc.name!r}{where}") from exc
     except AttributeError as exc:
         raise SettingsError(f"agent {name!r}: {exc}") from exc
     except Exception as exc:
-        raise SettingsError(f"agent {name!r}: importing {module_name!r} failed: {exc}") from exc
-    if not callable(agent):
-        raise SettingsError(f"agent {name!r}: {type(agent).__name__} cannot be called")
+        text = f"importing {module_name!r} failed: {type(exc).__name__}: {exc}{_place_of(exc)}"
+        raise SettingsError(f"agent {name!r}: {text}") from exc
+    reason = why_no_agent(agent)
+    if reason:
+        raise SettingsError(f"agent {name!r}: {reason}")
     return cast("Agent", agent)
+
+
+def _is_asked_for(missing: str | None, module_name: str) -> bool:
+    """Return whether the missing module is the one on the command line, or a package of it."""
+    return missing is not None and f"{module_name}.".startswith(f"{missing}.")
+
+
+def _place_of(error: BaseException) -> str:
+    """Return where an import failed, for people: a text of Python's own says only what failed."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "importlib" not in f.filename]
+    if isinstance(error, SyntaxError) or len(frames) < 2:  # noqa: PLR2004 - the first is ours
+        return ""
+    return f" ({frames[-1].filename}:{frames[-1].lineno})"

@@ -83,8 +83,8 @@ class Server:
     async def drain(self, grace: float | None = None) -> None:
         """Stop: refuse new work, end the streams, give runs a grace, then end them.
 
-        ``serve`` returns afterwards; the block of ``open_server`` goes on until its own end. Cancelling stops the waiting; runs that are
-        left then end at once when the server closes.
+        ``serve`` returns afterwards; the block of ``open_server`` goes on until its own end.
+        Cancelling stops the waiting; runs that are left then end at once when the server closes.
 
         Args:
             grace: seconds; ``server.drainGraceSec`` if omitted.
