@@ -12,8 +12,7 @@ def why_no_agent(candidate: object) -> str:
         return f"{name} is a class; an agent is a function, or an instance with an async __call__"
     if not callable(candidate):
         return f"an agent is a function of a TaskContext, not {type(candidate).__name__}"
-    call = candidate if inspect.isroutine(candidate) else type(candidate).__call__
-    if inspect.isasyncgenfunction(call) or inspect.isgeneratorfunction(call):
+    if _is_generator(candidate) or _is_generator(type(candidate).__call__):
         return f"{name} is a generator; publish chunks with task.artifact and return the rest"
     try:
         inspect.signature(candidate).bind(None)
@@ -22,3 +21,7 @@ def why_no_agent(candidate: object) -> str:
     except ValueError:
         return ""  # written in C: nobody can tell
     return ""
+
+
+def _is_generator(function: object) -> bool:
+    return inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function)
