@@ -11,7 +11,7 @@ from a2a_trio.config.files import read_root, read_text, rewrite
 from a2a_trio.config.jsonc import JsoncError, parse, put, remove
 from a2a_trio.config.load import LoadedSettings
 from a2a_trio.config.sources import DEFAULT, unknown_key
-from a2a_trio.config.table import Key, split_key, values_of
+from a2a_trio.config.table import Key, split_entry, split_key, values_of
 from a2a_trio.config.values import BadValueError, from_json, from_text, mask, shown, to_json
 from a2a_trio.errors import SettingsError
 from a2a_trio.wire.model import JsonValue
@@ -54,6 +54,10 @@ def get_value(path: Path, key: str) -> JsonValue:
         SettingsError: there is no such setting, or the file cannot be used.
     """
     names, _ = _known(key)
+    return _value_at(path, names)
+
+
+def _value_at(path: Path, names: tuple[str, ...]) -> JsonValue:
     found = read_text(path)
     if found is None:
         return None
@@ -92,13 +96,16 @@ def set_value(path: Path, key: str, value: object) -> None:
 
 
 def unset_value(path: Path, key: str) -> bool:
-    """Remove a key from a settings file; return whether it was there.
+    """Remove a key, or a whole entry such as ``peers.alice``; return whether it was there.
 
     Raises:
         SettingsError: there is no such setting, or the file cannot be used; the file is as it was.
     """
-    names, _ = _known(key)
-    if get_value(path, key) is None:
+    found = split_key(key)
+    names = split_entry(key) if found is None else found[0]
+    if names is None:
+        raise SettingsError(unknown_key(key))
+    if _value_at(path, names) is None:
         return False
 
     def change(text: str) -> str:

@@ -143,6 +143,20 @@ _PATTERNS: Final = tuple(
 )
 
 
+def split_entry(text: str) -> Path | None:
+    """Return the path of a whole entry of a map of sections, e.g. ``peers.alice``, or None."""
+    text = text.removeprefix("a2a.")
+    for path in _KEYS:
+        if ANY_NAME not in path:
+            continue
+        section = path[: path.index(ANY_NAME)]
+        prefix = f"{'.'.join(section)}."
+        name = text.removeprefix(prefix)
+        if text.startswith(prefix) and re.fullmatch(NAME_PATTERN, name):
+            return (*section, name)
+    return None
+
+
 def key_at(path: Path) -> Key | None:
     """Return the setting at a concrete path such as ``("peers", "alice", "url")``."""
     for known, key in _KEYS.items():

@@ -129,3 +129,26 @@ def test_explain_masks_secrets_and_names_sources(path: Path) -> None:
     assert (rows["verifySsl"].value, rows["verifySsl"].source) == (True, "default")
     assert rows["verifySsl"].doc.endswith(".")
     json.dumps([row.value for row in rows.values()])
+
+
+def test_unset_removes_a_whole_entry_of_a_map(path: Path) -> None:
+    """A peer that was entered by mistake can be taken out again, and only that one."""
+    set_value(path, "peers.bob.url", "http://bob.example:9910")
+    set_value(path, "peers.carl.timeout", "5")
+    set_value(path, "discovery.gateways.lab.url", "http://gw.example:9920")
+    set_value(path, "server.peerTokens.alice", TOKEN)
+
+    assert unset_value(path, "peers.carl")
+    assert not unset_value(path, "peers.carl")
+    assert unset_value(path, "discovery.gateways.lab")
+    assert unset_value(path, "server.peerTokens.alice")
+    assert get_value(path, "peers.bob.url") == "http://bob.example:9910"
+    assert get_value(path, "peers.carl.timeout") is None
+    assert "// mine" in path.read_text()
+
+
+@pytest.mark.parametrize("key", ["peers", "peers.", "peers.b!d", "discovery.gateways", "server"])
+def test_unset_of_what_is_no_setting_changes_nothing(path: Path, key: str) -> None:
+    with pytest.raises(SettingsError):
+        unset_value(path, key)
+    assert path.read_text() == FILE
