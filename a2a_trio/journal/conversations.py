@@ -8,7 +8,7 @@ from typing import Final, final
 
 import attrs
 
-from a2a_trio.journal.disk import Folder
+from a2a_trio._disk import Folder
 from a2a_trio.journal.lines import ConversationLine, conversation_line, parse_conversation
 from a2a_trio.journal.rolling import RollingFile
 

@@ -6,8 +6,8 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
+from a2a_trio._disk import Folder, Problem, problem_of
 from a2a_trio.journal.conversations import Conversations
-from a2a_trio.journal.disk import Folder, Problem, problem_of
 from a2a_trio.journal.lines import ConversationLine, audit_line
 from a2a_trio.journal.rolling import RollingFile
 from a2a_trio.journal.transcripts import TranscriptLine, Transcripts

@@ -18,7 +18,7 @@ from typing import Final, final
 
 import attrs
 
-from a2a_trio.journal.disk import APPEND, READ, FileOps, open_private
+from a2a_trio._disk import APPEND, READ, FileOps, open_private
 
 # Another process rotated between our open and our lock; it cannot go on doing so.
 _ROTATE_TRIES: Final = 3

@@ -15,10 +15,10 @@ from typing import Final, Protocol, TypeAlias, TypeVar, TypeVarTuple, final
 import attrs
 import trio
 
+from a2a_trio._disk import FileOps, Folder, Problem
 from a2a_trio._groups import plain_errors
 from a2a_trio._log import get_logger
 from a2a_trio.journal.conversations import Conversations
-from a2a_trio.journal.disk import FileOps, Folder, Problem
 from a2a_trio.journal.files import Entry, JournalFiles
 from a2a_trio.journal.lines import ConversationLine
 from a2a_trio.journal.rolling import RollingFile

@@ -15,8 +15,8 @@ from typing import Final, final
 
 import attrs
 
+from a2a_trio._disk import Folder, Problem, problem_of
 from a2a_trio.journal.conversations import file_name
-from a2a_trio.journal.disk import Folder, Problem, problem_of
 from a2a_trio.journal.lines import encode_line
 from a2a_trio.journal.rolling import RollingFile
 from a2a_trio.rules.audit import preview

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from a2a_trio._disk import FileOps, Folder
 from a2a_trio.journal.conversations import Conversations, file_name
-from a2a_trio.journal.disk import FileOps, Folder
 from a2a_trio.journal.lines import ConversationLine
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)

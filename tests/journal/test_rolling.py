@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from a2a_trio.journal.disk import FileOps
+from a2a_trio._disk import FileOps
 from a2a_trio.journal.rolling import RollingFile
 
 NAME = "log"
@@ -171,7 +171,7 @@ def test_processes_that_append_at_once_lose_and_mix_nothing(tmp_path: Path) -> N
     """Four writers, many rotations: every line is there once and whole."""
     script = (
         "import os, sys\n"
-        "from a2a_trio.journal.disk import FileOps\n"
+        "from a2a_trio._disk import FileOps\n"
         "from a2a_trio.journal.rolling import RollingFile\n"
         "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
         "file = RollingFile('log', 4000, 400, FileOps())\n"

@@ -13,8 +13,8 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from a2a_trio._disk import FileOps
 from a2a_trio.journal import ConversationLine, Journal, open_journal
-from a2a_trio.journal.disk import FileOps
 from a2a_trio.journal.files import MAX_PENDING
 from a2a_trio.journal.service import DRAIN_SEC, MAX_BATCH, MAX_QUEUED, MAX_QUEUED_CHARS, RETRY_SEC
 from a2a_trio.rules.audit import AuditEntry

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from a2a_trio._disk import FileOps, Folder, Problem
 from a2a_trio.journal import transcripts
-from a2a_trio.journal.disk import FileOps, Folder, Problem
 from a2a_trio.journal.transcripts import TranscriptLine, Transcripts, transcript_name
 from a2a_trio.rules.redaction import Redactor
 from a2a_trio.wire.model import Part

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from a2a_trio.journal.disk import APPEND, READ, FileOps, Folder, Problem, open_private, problem_of
+from a2a_trio._disk import APPEND, READ, FileOps, Folder, Problem, open_private, problem_of
 
 
 def open_descriptors() -> int:

@@ -26,7 +26,7 @@ APPEND: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | _SAFE_FLA
 
 
 class Problem(StrEnum):
-    """Why the journal cannot write; a fixed text, safe to show in ``/ready`` and metrics."""
+    """Why a private file cannot be written; a fixed text, safe to show in ``/ready`` and metrics."""
 
     DISK_FULL = "disk full"
     PERMISSION = "permission denied"

@@ -1,0 +1,1 @@
+"""Finding other agents: a file registry on this machine, mDNS on the network, gateways beyond it."""
