@@ -86,7 +86,7 @@ def merge(found: Iterable[FoundPeer], *, own_urls: Iterable[str] = ()) -> tuple[
         own_urls: this peer's own addresses, which are left out.
     """
     seen = {key for url in own_urls if (key := _key(url))}
-    kept = []
+    kept: list[FoundPeer] = []
     for peer in sorted(found, key=lambda peer: _ORDER.index(peer.source)):
         key = _key(peer.url)
         if key and key not in seen and len(kept) < MAX_PEERS:
@@ -128,6 +128,6 @@ def shown_items(value: object) -> tuple[str, ...]:
 
 def _key(url: str) -> str:
     try:
-        return normal_url(url)
+        return normal_url(url, unify_loopback=True)
     except ValueError:
         return ""
