@@ -11,7 +11,8 @@ from a2a_trio.cli.exits import ExitCode
 from a2a_trio.cli.settings import file_of, load, read
 from a2a_trio.cli.stdin import from_stdin
 from a2a_trio.cli.text import label, spelled_out, visible
-from a2a_trio.config.edit import Explained, explain, get_value, set_value, unset_value
+from a2a_trio.config.edit import Explained, explain, explain_key, set_value, unset_value
+from a2a_trio.config.table import is_section
 from a2a_trio.config.unused import unused
 from a2a_trio.errors import SettingsError
 from a2a_trio.wire.codec import dumps
@@ -32,13 +33,10 @@ def run_show(namespace: argparse.Namespace, console: Console) -> ExitCode:
 def run_get(namespace: argparse.Namespace, console: Console) -> ExitCode:
     """Run ``a2a-trio config get``: the value in force, whatever source it comes from."""
     key: str = namespace.key
-    loaded = load(namespace, console)
-    found = [e for e in explain(loaded) if e.key == key or e.key.startswith(f"{key}.")]
+    found = explain_key(load(namespace, console), key)
     if not found:
-        # Raises for what is no setting at all; what is left is a name that nothing sets.
-        get_value(loaded.settings_file, key)
         console.note(f"{key} is not set")
-    elif len(found) == 1 and found[0].key == key and not console.json:
+    elif len(found) == 1 and not is_section(key) and not console.json:
         console.line(_shown(found[0].value))
     else:
         _show(found, console)
@@ -79,7 +77,7 @@ def run_check(namespace: argparse.Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def _show(found: "tuple[Explained, ...] | list[Explained]", console: Console) -> None:
+def _show(found: tuple[Explained, ...], console: Console) -> None:
     if console.json:
         for entry in found:
             console.record({"key": entry.key, "value": entry.value, "source": entry.source})

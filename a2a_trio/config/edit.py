@@ -11,12 +11,12 @@ from a2a_trio.config.files import read_root, read_text, rewrite
 from a2a_trio.config.jsonc import JsoncError, parse, put, remove
 from a2a_trio.config.load import LoadedSettings
 from a2a_trio.config.sources import DEFAULT, unknown_key
-from a2a_trio.config.table import Key, split_entry, split_key, values_of
+from a2a_trio.config.table import Key, dotted, is_section, split_entry, split_key, values_of
 from a2a_trio.config.values import BadValueError, from_json, from_text, mask, shown, to_json
 from a2a_trio.errors import SettingsError
 from a2a_trio.wire.model import JsonValue
 
-__all__ = ["Explained", "explain", "get_value", "set_value", "unset_value"]
+__all__ = ["Explained", "explain", "explain_key", "get_value", "set_value", "unset_value"]
 
 
 @final
@@ -42,6 +42,32 @@ def explain(loaded: LoadedSettings) -> tuple[Explained, ...]:
             doc=declaration.doc,
         )
         for path, declaration, value in values_of(loaded.settings)
+    )
+
+
+def explain_key(loaded: LoadedSettings, key: str) -> tuple[Explained, ...]:
+    """Return what is in force at a key: one setting, all below a section, or one caller's token.
+
+    Returns:
+        Nothing if nobody has set it.
+
+    Raises:
+        SettingsError: there is no such setting.
+    """
+    found = split_key(key)
+    if found is None and not is_section(key):
+        raise SettingsError(unknown_key(key))
+    name = key.removeprefix("a2a.") if found is None else dotted(found[0])
+    every = explain(loaded)
+    below = tuple(e for e in every if e.key == name or e.key.startswith(f"{name}."))
+    if below or found is None:
+        return below
+    names, known = found
+    return tuple(
+        attrs.evolve(entry, key=name, value=entry.value[caller])
+        for caller in names[len(known.path) :]
+        for entry in every
+        if entry.key == known.name and isinstance(entry.value, dict) and caller in entry.value
     )
 
 
@@ -139,7 +165,7 @@ def _fitting(names: tuple[str, ...], known: Key, key: str, value: object) -> Jso
         written: JsonValue = json.loads(text)
         from_json(told, {entry[0]: written} if entry else written, _unread)
     except BadValueError as error:
-        raise SettingsError(f"{key} is {shown(told, value)}; it {error}") from None
+        raise SettingsError(error.about(key, shown(told, value))) from None
     except (TypeError, ValueError):
         raise SettingsError(f"{key} must be {told.allowed}") from None
     return written

@@ -22,6 +22,7 @@ MAX_DEPTH: Final = 32
 _SPACE: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+"')
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![\w.])")
+_LINE_END: Final = re.compile(r"\r?\n")
 _WORD: Final = re.compile(r"true|false|null")
 _WORDS: Final[Mapping[str, JsonValue]] = MappingProxyType(
     {"true": True, "false": False, "null": None}
@@ -236,11 +237,20 @@ def _without(text: str, node: Node, found: Member) -> str:
     after = _SPACE.match(text, found.node.end)
     end = found.node.end if after is None else after.end()
     if text.startswith(",", end):
-        return text[: found.start] + text[end + 1 :].lstrip(" \t")
-    if index == 0:
-        return text[: found.start] + text[found.node.end :]
-    # The last one: the comma before it goes, so that strict readers can read the rest.
-    before = node.members[index - 1].node.end
-    comma = _SPACE.match(text, before)
-    at = before if comma is None else comma.end()
-    return text[:at] + text[at + 1 : found.start].rstrip(" \t") + text[found.node.end :]
+        return _cut(text, found.start, end + 1)
+    if index > 0:
+        # The last one: the comma before it goes, so that strict readers can read the rest.
+        before = node.members[index - 1].node.end
+        comma = _SPACE.match(text, before)
+        at = before if comma is None else comma.end()
+        return _cut(text[:at] + text[at + 1 :], found.start - 1, found.node.end - 1)
+    return _cut(text, found.start, found.node.end)
+
+
+def _cut(text: str, start: int, end: int) -> str:
+    """Take out a stretch, and the line it stood on if nothing else is there."""
+    head, tail = text[:start].rstrip(" \t"), text[end:].lstrip(" \t")
+    line_end = _LINE_END.match(tail)
+    if head.endswith("\n") and line_end is not None:
+        return head + tail[line_end.end() :]
+    return (head if tail.startswith("}") else text[:start]) + tail

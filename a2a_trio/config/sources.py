@@ -147,7 +147,9 @@ class _Reading:
         try:
             self.values[path] = from_json(declaration, item, self.read_secret)
         except BadValueError as error:
-            self.wrong(path, f"is {shown(declaration, item)}; it {error}")
+            self.problems.append(
+                error.about(f"{self.label}: {dotted(path)}", shown(declaration, item))
+            )
 
     def refused(self, path: Path) -> None:
         self.warnings.append(
@@ -235,9 +237,8 @@ def read_environment(environ: Mapping[str, str], *, origin: Mapping[str, str] = 
             values[key.path] = from_text(key.declaration, text)
             labels[key.path] = f"environment {variable}{place}"
         except BadValueError as error:
-            problems.append(
-                f"environment{place}: {variable} is {shown(key.declaration, text)}; it {error}"
-            )
+            told = error.about(variable, shown(key.declaration, text))
+            problems.append(f"environment{place}: {told}")
     return Layer(rank=Rank.ENVIRONMENT, values=values, labels=labels, problems=tuple(problems))
 
 
@@ -256,7 +257,7 @@ def read_cli(flags: Mapping[str, object]) -> Layer:
         try:
             values[path] = _flag_value(key.declaration, value)
         except BadValueError as error:
-            problems.append(f"command line: {name} is {shown(key.declaration, value)}; it {error}")
+            problems.append(f"command line: {error.about(name, shown(key.declaration, value))}")
     labels = dict.fromkeys(values, "command line")
     return Layer(rank=Rank.COMMAND_LINE, values=values, labels=labels, problems=tuple(problems))
 

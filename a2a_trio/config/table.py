@@ -17,6 +17,7 @@ __all__ = [
     "Key",
     "Section",
     "dotted",
+    "is_section",
     "key_at",
     "keys",
     "split_key",
@@ -155,6 +156,14 @@ def split_entry(text: str) -> Path | None:
         if text.startswith(prefix) and re.fullmatch(NAME_PATTERN, name):
             return (*section, name)
     return None
+
+
+def is_section(text: str) -> bool:
+    """Return whether a dotted name stands for several settings, e.g. ``server`` or ``peers.alice``."""
+    wanted = f"{text.removeprefix('a2a.')}."
+    return split_entry(text) is not None or any(
+        key.name.startswith(wanted) for key in _KEYS.values()
+    )
 
 
 def key_at(path: Path) -> Key | None:

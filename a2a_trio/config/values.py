@@ -30,6 +30,18 @@ _SKILL_LISTS: Final = (
 class BadValueError(ValueError):
     """A value does not fit; the text says what is wrong or allowed and never quotes a secret."""
 
+    def about(self, key: str, value: str) -> str:
+        """Return the text for people, given the key and the value as ``shown``."""
+        return f"{key} is {value}; it {self}"
+
+
+class UnreadableSecretError(BadValueError):
+    """A secret stands elsewhere and cannot be read there."""
+
+    def about(self, key: str, value: str) -> str:  # noqa: ARG002 - the value was never known
+        """Return the text for people."""
+        return f"{key} {self}"
+
 
 def from_text(declaration: Declaration, text: str) -> object:
     """Read the text of an environment variable or a flag.
@@ -124,7 +136,7 @@ def _secret(value: JsonValue, read_secret: SecretReader) -> str:
             try:
                 return read_secret(where, name)
             except ValueError as error:
-                raise BadValueError(f"cannot be read: {error}") from None
+                raise UnreadableSecretError(f"cannot be read: {error}") from None
     raise BadValueError('must be text, {"file": path} or {"env": name}')
 
 

@@ -58,6 +58,29 @@ def test_get_prints_the_value_alone(a2a: CommandLine, settings: Path) -> None:
     assert a2a("config", "get", "server.sharedToken").stdout == "••••\n"
 
 
+def test_get_of_one_callers_token(a2a: CommandLine) -> None:
+    """An entry of a map is a key of its own, as it is for ``set``."""
+    assert a2a("config", "set", "server.peerTokens.alice", SECRET).returncode == 0
+    assert a2a("config", "get", "server.peerTokens.alice").stdout == "••••\n"
+    other = a2a("config", "get", "server.peerTokens.bob")
+    assert (other.returncode, other.stdout) == (0, "")
+    assert "not set" in other.stderr
+
+
+@pytest.mark.parametrize("name", ["a2a.server.port", "server.port"])
+def test_get_takes_every_spelling(a2a: CommandLine, settings: Path, name: str) -> None:
+    """With and without the name of the whole object."""
+    assert settings.exists()
+    assert a2a("config", "get", name).stdout == "9931\n"
+
+
+def test_get_of_a_section_that_nobody_filled(a2a: CommandLine) -> None:
+    """It is no mistake to ask for it; a name that does not exist is one."""
+    assert a2a("config", "get", "peers").returncode == 0
+    assert a2a("config", "get", "peers.bob").returncode == 0
+    assert a2a("config", "get", "peerz").returncode == 2
+
+
 def test_get_of_a_section_shows_all_of_it(a2a: CommandLine) -> None:
     """A name above settings lists those below."""
     done = a2a("config", "get", "timeouts", "--json")

@@ -194,3 +194,26 @@ def test_remove_then_read(root: dict[str, JsonValue], indent: int | None) -> Non
         text = remove(text, (name,))
         del left[name]
         assert parse(text)[0].value == left
+
+
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [
+        (("a",), '{\n  "b": {\n    "c": 2,\n    "d": 3\n  },\n  "e": 4\n}\n'),
+        (("b",), '{\n  "a": 1,\n  "e": 4\n}\n'),
+        (("e",), '{\n  "a": 1,\n  "b": {\n    "c": 2,\n    "d": 3\n  }\n}\n'),
+        (("b", "c"), '{\n  "a": 1,\n  "b": {\n    "d": 3\n  },\n  "e": 4\n}\n'),
+        (("b", "d"), '{\n  "a": 1,\n  "b": {\n    "c": 2\n  },\n  "e": 4\n}\n'),
+    ],
+)
+def test_what_is_removed_takes_its_line_along(path: tuple[str, ...], left: str) -> None:
+    """No empty lines pile up in a file that is edited by command."""
+    text = '{\n  "a": 1,\n  "b": {\n    "c": 2,\n    "d": 3\n  },\n  "e": 4\n}\n'
+    assert remove(text, path) == left
+
+
+def test_a_line_with_something_else_on_it_stays() -> None:
+    """Comments and neighbours are not part of what is removed."""
+    assert remove('{"a": 1, "b": 2}', ("b",)) == '{"a": 1}'
+    assert remove('{"a": 1, "b": 2}', ("a",)) == '{"b": 2}'
+    assert remove('{\n  "a": 1 // mine\n}', ("a",)) == "{\n  // mine\n}"
