@@ -43,13 +43,9 @@ if TYPE_CHECKING:
         UnsupportedOperationError as UnsupportedOperationError,
         VersionNotSupportedError as VersionNotSupportedError,
     )
-    from a2a_trio.peer.peer import Peer as Peer, open_peer as open_peer
-    from a2a_trio.peer.serving import (
-        Server as Server,
-        create_app as create_app,
-        open_server as open_server,
-        serve as serve,
-    )
+    from a2a_trio.peer.app import create_app as create_app
+    from a2a_trio.peer.peer import Peer as Peer, open_peer as open_peer, serve as serve
+    from a2a_trio.peer.serving import Server as Server, open_server as open_server
     from a2a_trio.wire.agent_card import AgentCard as AgentCard, AgentSkill as AgentSkill
     from a2a_trio.wire.model import (
         Artifact as Artifact,
@@ -93,8 +89,9 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "UnsupportedOperationError",
         "VersionNotSupportedError",
     ),
-    "peer.peer": ("Peer", "open_peer"),
-    "peer.serving": ("Server", "create_app", "open_server", "serve"),
+    "peer.peer": ("Peer", "open_peer", "serve"),
+    "peer.app": ("create_app",),
+    "peer.serving": ("Server", "open_server"),
     "wire.agent_card": ("AgentCard", "AgentSkill"),
     "wire.model": (
         "Artifact",

@@ -104,7 +104,9 @@ def add_token(parser: argparse.ArgumentParser, purpose: str) -> None:
 def add_peer(parser: argparse.ArgumentParser) -> None:
     """Add whom to call and how."""
     parser.add_argument(
-        "peer", metavar="URL", help="address of the peer, or the name of one in the settings"
+        "peer",
+        metavar="PEER",
+        help="address of the peer, or a name from the list of `a2a-trio peers`",
     )
     add_token(parser, "bearer token for the peer")
     parser.add_argument(

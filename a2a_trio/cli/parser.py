@@ -11,7 +11,7 @@ from typing import Final, final
 import attrs
 
 from a2a_trio._version import __version__
-from a2a_trio.cli import arguments
+from a2a_trio.cli import arguments, configure
 from a2a_trio.cli.exits import MEANINGS
 from a2a_trio.wire.extensions import PROTOCOL_VERSION
 
@@ -42,137 +42,6 @@ class Command:
     commands: "tuple[Command, ...]" = ()
 
 
-def _serve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--agent",
-        default="echo",
-        metavar="AGENT",
-        help="echo, or module:attribute of an agent function (default: %(default)s)",
-    )
-    parser.add_argument("--host", help="address to listen on (default: the setting server.host)")
-    parser.add_argument(
-        "--port", type=arguments.port, help="port to listen on; 0 lets the system choose"
-    )
-    parser.add_argument(
-        "--port-fallback",
-        type=arguments.count,
-        metavar="N",
-        help="ports to try after a busy one before the system chooses",
-    )
-    parser.add_argument(
-        "--workspace",
-        metavar="DIR",
-        help="folder that agents work in (default: the setting server.workspace, else this one)",
-    )
-    arguments.add_settings(parser)
-    arguments.add_token(parser, "bearer token that callers must present")
-    parser.add_argument(
-        "--log-level",
-        choices=("debug", "info", "warning", "error"),
-        help="least severe log line to show (default: the setting log.level)",
-    )
-    parser.add_argument(
-        "--log-json", action="store_true", default=None, help="log lines as JSON objects"
-    )
-    parser.add_argument(
-        "-q",
-        "--quiet",
-        action="store_true",
-        help="no hints, warnings or inbound activity on standard error, only the log",
-    )
-
-
-def _discover(parser: argparse.ArgumentParser) -> None:
-    arguments.add_peer(parser)
-
-
-def _card(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--url", help="address to show in the card (default: from the settings)")
-    arguments.add_settings(parser)
-    arguments.add_output(parser)
-
-
-def _send(parser: argparse.ArgumentParser) -> None:
-    arguments.add_peer(parser)
-    parser.add_argument("text", metavar="TEXT", help="what to say; - reads standard input")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--stream", action="store_true", help="show the reply while it is made")
-    how.add_argument(
-        "--detach", action="store_true", help="return the task id at once; the task goes on"
-    )
-    parser.add_argument("--context", metavar="ID", default="", help="conversation to continue")
-    parser.add_argument(
-        "--task", metavar="ID", default="", help="task to answer that waits for input"
-    )
-
-
-def _status(parser: argparse.ArgumentParser) -> None:
-    arguments.add_peer(parser)
-    arguments.add_task(parser)
-    parser.add_argument(
-        "--wait",
-        type=arguments.seconds,
-        metavar="SECONDS",
-        help="wait up to this long for the task to end or to ask something",
-    )
-
-
-def _cancel(parser: argparse.ArgumentParser) -> None:
-    arguments.add_peer(parser)
-    arguments.add_task(parser)
-
-
-def _tasks(parser: argparse.ArgumentParser) -> None:
-    arguments.add_peer(parser)
-    parser.add_argument(
-        "--context", metavar="ID", default="", help="only tasks of this conversation"
-    )
-    parser.add_argument(
-        "--state",
-        type=arguments.state,
-        choices=arguments.STATES,
-        metavar="STATE",
-        help=f"only tasks in this state: {', '.join(s.short for s in arguments.STATES)}",
-    )
-    parser.add_argument(
-        "--after",
-        type=arguments.moment,
-        metavar="TIME",
-        help="only tasks changed at or after this time",
-    )
-    parser.add_argument(
-        "--page-size", type=arguments.count, metavar="N", help="tasks per page, 1 to 100"
-    )
-    parser.add_argument("--page-token", metavar="TOKEN", default="", help="page to show")
-    parser.add_argument("--all", action="store_true", help="all pages")
-
-
-def _setting(parser: argparse.ArgumentParser) -> None:
-    arguments.add_settings(parser)
-    parser.add_argument("key", metavar="KEY", help="dotted name, such as server.port")
-    arguments.add_output(parser)
-
-
-def _setting_and_value(parser: argparse.ArgumentParser) -> None:
-    arguments.add_settings(parser)
-    parser.add_argument("key", metavar="KEY", help="dotted name, such as server.port")
-    parser.add_argument(
-        "value",
-        metavar="VALUE",
-        help="JSON, or plain text for a text; - reads it from standard input, as for secrets",
-    )
-    arguments.add_output(parser)
-
-
-def _settings(parser: argparse.ArgumentParser) -> None:
-    arguments.add_settings(parser)
-    arguments.add_output(parser)
-
-
-def _shell(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
-
-
 _LOCAL: Final = "http://127.0.0.1:9910"
 _TASK: Final = "1b4f8d1c-30d5-4819-9f5e-0f3a5d6c7b80"
 
@@ -188,21 +57,31 @@ COMMANDS: Final = (
             "a2a-trio serve --host 0.0.0.0 --token-file /run/secrets/a2a",
         ),
         target="a2a_trio.cli.serve:run",
-        configure=_serve,
+        configure=configure.serve,
     ),
     Command(
         name="discover",
         summary="show what a peer says about itself",
         examples=(f"a2a-trio discover {_LOCAL}", f"a2a-trio discover {_LOCAL} --json"),
         target="a2a_trio.cli.cards:run_discover",
-        configure=_discover,
+        configure=configure.discover,
+    ),
+    Command(
+        name="peers",
+        summary="list the agents that can be called",
+        description="List the agents that can be called: those on this machine, on the network if"
+        " mDNS is on, in the settings, and behind gateways. A name in the list can be given to every"
+        " command instead of a URL.",
+        examples=("a2a-trio peers", "a2a-trio peers --capability research --json"),
+        target="a2a_trio.cli.peers:run",
+        configure=configure.peers,
     ),
     Command(
         name="card",
         summary="show the agent card that these settings lead to",
         examples=("a2a-trio card", "a2a-trio card --settings ./settings.json --json"),
         target="a2a_trio.cli.cards:run_card",
-        configure=_card,
+        configure=configure.card,
     ),
     Command(
         name="send",
@@ -217,7 +96,7 @@ COMMANDS: Final = (
             f"git diff | a2a-trio send {_LOCAL} -",
         ),
         target="a2a_trio.cli.talk:run",
-        configure=_send,
+        configure=configure.send,
     ),
     Command(
         name="status",
@@ -227,14 +106,14 @@ COMMANDS: Final = (
             f"a2a-trio status {_LOCAL} {_TASK} --wait 300",
         ),
         target="a2a_trio.cli.tasks:run_status",
-        configure=_status,
+        configure=configure.status,
     ),
     Command(
         name="cancel",
         summary="cancel a task",
         examples=(f"a2a-trio cancel {_LOCAL} {_TASK}",),
         target="a2a_trio.cli.tasks:run_cancel",
-        configure=_cancel,
+        configure=configure.cancel,
     ),
     Command(
         name="tasks",
@@ -247,7 +126,7 @@ COMMANDS: Final = (
             f"a2a-trio tasks {_LOCAL} --all --json",
         ),
         target="a2a_trio.cli.tasks:run_tasks",
-        configure=_tasks,
+        configure=configure.tasks,
     ),
     Command(
         name="demo",
@@ -268,14 +147,14 @@ COMMANDS: Final = (
                 summary="show every setting, where it comes from, tokens masked",
                 examples=("a2a-trio config show", "a2a-trio config show --json"),
                 target="a2a_trio.cli.config:run_show",
-                configure=_settings,
+                configure=configure.settings,
             ),
             Command(
                 name="get",
                 summary="show one setting",
                 examples=("a2a-trio config get server.port",),
                 target="a2a_trio.cli.config:run_get",
-                configure=_setting,
+                configure=configure.setting,
             ),
             Command(
                 name="set",
@@ -286,14 +165,14 @@ COMMANDS: Final = (
                     "a2a-trio config set server.allowedOrigins '[\"http://localhost:3000\"]'",
                 ),
                 target="a2a_trio.cli.config:run_set",
-                configure=_setting_and_value,
+                configure=configure.setting_and_value,
             ),
             Command(
                 name="unset",
                 summary="take one setting out of the file",
                 examples=("a2a-trio config unset server.port",),
                 target="a2a_trio.cli.config:run_unset",
-                configure=_setting,
+                configure=configure.setting,
             ),
             Command(
                 name="check",
@@ -303,7 +182,7 @@ COMMANDS: Final = (
                     "a2a-trio config check --settings ./settings.json",
                 ),
                 target="a2a_trio.cli.config:run_check",
-                configure=_settings,
+                configure=configure.settings,
             ),
         ),
     ),
@@ -316,7 +195,7 @@ COMMANDS: Final = (
             "a2a-trio completion fish > ~/.config/fish/completions/a2a-trio.fish",
         ),
         target="a2a_trio.cli.completion:run",
-        configure=_shell,
+        configure=configure.shell,
     ),
 )
 

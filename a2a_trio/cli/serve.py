@@ -25,7 +25,8 @@ from a2a_trio.cli.tokens import given_token
 from a2a_trio.config.schema import Settings
 from a2a_trio.logs import configure_logging, request_fields
 from a2a_trio.peer.activity import Activity
-from a2a_trio.peer.serving import HTTP_GRACE_SEC, Server, open_server
+from a2a_trio.peer.peer import open_peer
+from a2a_trio.peer.serving import HTTP_GRACE_SEC, Server
 from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.rules.redaction import Redactor
 
@@ -175,16 +176,16 @@ class _Course:
 async def _serve(serving: Serving, console: Console, course: _Course) -> None:
     up = False
     try:
-        async with open_server(
+        async with open_peer(
             serving.agent,
             serving.settings,
             home=serving.home,
             audit=log_call,
             observers=_observers(serving, console),
-        ) as server:
+        ) as peer:
             up = True
-            course.server = server
-            _announce(server, serving, console)
+            course.server = peer.server
+            _announce(peer.server, serving, console)
             await course.stop.wait()
     except OSError as error:
         if up:

@@ -3,6 +3,7 @@
 import argparse
 import math
 import os
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
@@ -20,8 +21,12 @@ from a2a_trio.client.urls import base_url
 from a2a_trio.config.schema import Settings
 from a2a_trio.errors import PeerTimeoutError
 from a2a_trio.peer.calling import client_for
+from a2a_trio.peer.looking import look_for
 from a2a_trio.peer.recording import recording
 from a2a_trio.rules.addresses import Policy
+
+_ADDRESS: Final = re.compile(r"[^/]*:[0-9]*(?:/.*)?")
+"""A host with a port, which was meant to be a URL."""
 
 SHORTEST_SEC: Final = 0.001
 LONGEST_SEC: Final = 31_536_000.0
@@ -74,7 +79,9 @@ def connector(
     async def connect() -> AsyncIterator[PeerClient]:
         record = nullcontext() if home is None else recording(home, settings)
         with record as recorder, trio.move_on_after(limit or math.inf) as scope:
-            async with client_for(peer, settings, token=token, recorder=recorder) as client:
+            found = await look_for(peer, settings, home)
+            opened = client_for(peer, settings, token=token, found=found, recorder=recorder)
+            async with opened as client:
                 yield client
         if scope.cancelled_caught:
             raise PeerTimeoutError(f"{peer} did not answer within {limit:g} s", url=peer)
@@ -83,25 +90,29 @@ def connector(
 
 
 def check_address(peer: str, settings: Settings) -> None:
-    """Refuse a peer that is neither a usable URL nor the name of a configured one.
+    """Refuse an address that cannot be used; a name is looked up when the command runs.
 
     Raises:
         UsageError: the text says what to write instead.
     """
     known = settings.peers.get(peer)
     url = peer if known is None else known.url
-    if known is None and "://" not in peer:
-        names = ", ".join(sorted(settings.peers)) or "none"
-        raise UsageError(
-            f"{peer!r} is neither a URL such as http://127.0.0.1:9910"
-            f" nor a peer in the settings (there: {names})"
-        )
+    if known is None and "://" not in url:
+        _check_name(peer)
+        return
     try:
         base_url(url, Policy.OPERATOR)
     except ValueError as error:
         # A URL with user information holds a password.
         shown = "the URL" if "@" in url else peer
         raise UsageError(f"{shown}: {error}") from None
+
+
+def _check_name(name: str) -> None:
+    if not name or _ADDRESS.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is neither a URL such as http://127.0.0.1:9910 nor the name of a peer"
+        )
 
 
 def token_for(

@@ -4,10 +4,11 @@ The endpoint exists before the runs nursery does, because an ASGI application is
 server opens later. Until then, and after the nursery has closed, calls are refused as busy.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import final
+from types import MappingProxyType
+from typing import Final, final
 from uuid import uuid4
 
 import trio
@@ -47,6 +48,8 @@ from a2a_trio.wire.requests import (
 )
 
 __all__ = ["Assembly", "Clock"]
+
+_NO_TOKENS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @final
@@ -130,6 +133,7 @@ class Assembly:
         observers: told what happens to runs, besides the metrics and the audit log.
         transcribe: takes the lines of the transcripts; must neither block nor raise. No transcripts
             are kept if omitted.
+        gateway_tokens: see ``open_server``.
 
     Raises:
         SettingsError: the settings contradict themselves.
@@ -145,6 +149,7 @@ class Assembly:
         healthy: Callable[[], bool] = lambda: True,
         observers: tuple[RunObserver, ...] = (),
         transcribe: Callable[[TranscriptLine], None] | None = None,
+        gateway_tokens: Mapping[str, str] = _NO_TOKENS,
     ) -> None:
         self.settings = settings
         self.clock = Clock()
@@ -154,7 +159,7 @@ class Assembly:
         self.engine: RunEngine | None = None
         self.stored: Callable[[], int] = lambda: 0
         """Counts the tasks in the store."""
-        self.redactor = Redactor(settings.secrets())
+        self.redactor = Redactor((*settings.secrets(), *gateway_tokens.values()))
         if transcribe is not None:
             observers = (*observers, Transcriber(transcribe, self.clock.utc))
         self._observers = observers
@@ -164,9 +169,11 @@ class Assembly:
         self.cards = plan.cards_of(
             settings, address, plan.session_facts(settings, datetime.now(UTC))
         )
+        admission = plan.admission_of(settings)
+        admission.set_minted((f"gw/{key}", token) for key, token in gateway_tokens.items())
         self.endpoint = Endpoint(
             self._operations,
-            admission=plan.admission_of(settings),
+            admission=admission,
             cards=self.cards,
             settings=settings,
             metrics=self.metrics,

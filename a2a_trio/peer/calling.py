@@ -4,7 +4,7 @@ Nothing here knows of a server, so that a command which only calls starts fast.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
 from typing import Final, final
@@ -18,9 +18,13 @@ from a2a_trio.errors import SettingsError
 from a2a_trio.peer.naming import agent_name
 from a2a_trio.rules.addresses import Policy, normal_url, url_origin
 from a2a_trio.rules.audit import AuditEntry
+from a2a_trio.rules.directory import AmbiguousPeerError, FoundPeer, Source, named
 from a2a_trio.rules.redaction import Redactor
 
 __all__ = ["Call", "Recorder", "call_for", "client_for"]
+
+MAX_LISTED: Final = 20
+"""Names in the text of an error."""
 
 _MS: Final = 1000.0
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -47,6 +51,16 @@ class _Credential:
 
 
 @final
+@attrs.frozen
+class _Callee:
+    """Whom a call goes to, and who said so: the settings, the directory or nobody."""
+
+    url: str
+    known: PeerSettings | None = attrs.field(default=None, kw_only=True)
+    other: FoundPeer | None = attrs.field(default=None, kw_only=True)
+
+
+@final
 @attrs.frozen(kw_only=True)
 class Call:
     """How one peer is called: the arguments of ``open_client``."""
@@ -65,11 +79,14 @@ def client_for(
     settings: Settings,
     *,
     token: str | None = None,
+    found: Iterable[FoundPeer] = (),
     self_id: str = "",
     recorder: Recorder | None = None,
 ) -> AbstractAsyncContextManager[Client]:
-    """Return a client of a configured peer, by name, or of any address; see ``call_for``."""
-    return call_for(peer, settings, token=token, self_id=self_id, recorder=recorder).open()
+    """Return a client of a peer, by name, or of any address; see ``call_for``."""
+    return call_for(
+        peer, settings, token=token, found=found, self_id=self_id, recorder=recorder
+    ).open()
 
 
 def call_for(
@@ -77,34 +94,38 @@ def call_for(
     settings: Settings,
     *,
     token: str | None = None,
+    found: Iterable[FoundPeer] = (),
     self_id: str = "",
     recorder: Recorder | None = None,
 ) -> Call:
-    """Return how a configured peer, by name, or any address is called.
+    """Return how a configured peer, a found one, or any address is called.
 
-    A credential goes to configured peers only, and never to one that a project file names: their own
-    token, wherever they are; this peer's token if they have none and are on this machine. A remote
-    peer without a token of its own gets no credential, and neither does an address that is not
-    configured.
+    A credential goes to whom it is meant for: to a configured peer its own token, wherever it is; to
+    a peer on this machine that is configured without one, or is in the file registry, this peer's;
+    through a gateway the gateway's. A peer that only a project file names, one that was found on the
+    network, a remote one without a token of its own and an address that nobody knows get none.
 
     Args:
-        peer: a key of ``peers``, or an http(s) URL.
+        peer: a key of ``peers``, the name of a found peer, or an http(s) URL.
         settings: timeouts, retries, identity, peers.
         token: a credential given by the operator for this very call.
+        found: the directory; a configured peer of the same name comes first.
         self_id: this peer's name in delegation chains.
         recorder: keeps a record of the calls.
 
     Raises:
-        SettingsError: there is no peer of this name.
+        SettingsError: there is no peer of this name, or there are several.
     """
-    known = settings.peers.get(peer)
-    url = peer if known is None else known.url
-    if known is None:
-        if "://" not in peer:
-            raise SettingsError(f"unknown peer {peer!r}: configured are {_names(settings)}")
-        known = _by_url(url, settings)
-    credential = _credential(known, settings, token)
-    options = attrs.evolve(_options(known, settings, self_id), headers=credential.headers)
+    callee = _resolved(peer, settings, tuple(found))
+    other = callee.other
+    if other is None:
+        credential = _credential(callee.known, settings, token)
+    else:
+        credential = _own(other, settings, token)
+    options = attrs.evolve(_options(callee.known, settings, self_id), headers=credential.headers)
+    if other is not None and other.source is Source.GATEWAY:
+        # What the card says of itself leads past the gateway.
+        options = attrs.evolve(options, use_card=False)
     if recorder is not None:
         options = attrs.evolve(
             options,
@@ -112,11 +133,63 @@ def call_for(
             said=lambda said: recorder.said(peer, said),
             redact_records=Redactor(settings.secrets()).text,
         )
-    return Call(url=url, token=credential.token, options=options)
+    return Call(url=callee.url, token=credential.token, options=options)
 
 
-def _names(settings: Settings) -> str:
-    return ", ".join(sorted(settings.peers)) or "none"
+def _resolved(peer: str, settings: Settings, found: tuple[FoundPeer, ...]) -> _Callee:
+    """Return whom a name or an address means; the settings come first.
+
+    Raises:
+        SettingsError: a name means nobody, or several.
+    """
+    known = settings.peers.get(peer)
+    if known is not None:
+        return _Callee(known.url, known=known)
+    if "://" not in peer:
+        other = _called(peer, settings, found)
+        return _Callee(other.url, other=other)
+    known = _by_url(peer, settings)
+    return _Callee(peer, known=known, other=_at(peer, found) if known is None else None)
+
+
+def _called(name: str, settings: Settings, found: tuple[FoundPeer, ...]) -> FoundPeer:
+    """Return the found peer of a name.
+
+    Raises:
+        SettingsError: there is none, or there are several.
+    """
+    try:
+        match = named(name, found)
+    except AmbiguousPeerError as error:
+        raise SettingsError(str(error)) from None
+    if match is None:
+        others = sorted({*settings.peers, *(peer.name for peer in found)})
+        listed = ", ".join(others[:MAX_LISTED]) or "none"
+        more = f" and {len(others) - MAX_LISTED} more" if len(others) > MAX_LISTED else ""
+        raise SettingsError(f"unknown peer {name!r}: known are {listed}{more}")
+    return match
+
+
+def _at(url: str, found: tuple[FoundPeer, ...]) -> FoundPeer | None:
+    """Return the peer of this machine at an address, however it was found out."""
+    try:
+        wanted = normal_url(url)
+        return next(
+            (p for p in found if p.source is Source.LOCAL and normal_url(p.url) == wanted), None
+        )
+    except ValueError:
+        return None
+
+
+def _own(other: FoundPeer, settings: Settings, given: str | None) -> _Credential:
+    """Return what a call to a found peer may show."""
+    if given:
+        return _Credential(given)
+    if other.source is Source.GATEWAY:
+        return _Credential(other.token or None)
+    # Who may write the registry can read our settings anyway; the network is anybody.
+    local = other.source is Source.LOCAL and _is_loopback(other.url)
+    return _Credential(settings.own_token or None if local else None)
 
 
 def _by_url(url: str, settings: Settings) -> PeerSettings | None:

@@ -8,11 +8,12 @@
     `- serve_http                 request tasks start runs and wait for them
 """
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from types import MappingProxyType
+from typing import Final, TypeAlias, final
 
 import trio
 
@@ -26,18 +27,21 @@ from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.rules.ports import resolve_bind_host
 from a2a_trio.rules.redaction import Redactor
 from a2a_trio.server.asgi import AsgiApp
+from a2a_trio.server.http import HttpRequest, HttpResponse
 from a2a_trio.server.listen import bind, serve_http, tls_context
 from a2a_trio.server.run import RunObserver
 from a2a_trio.server.runs import RunEngine, Statistics
 from a2a_trio.wire.agent_card import AgentCard
 
-if TYPE_CHECKING:
-    from a2a_trio.server.quart_app import AgentQuart
+__all__ = ["Handler", "Server", "journal_of", "open_server", "watch_journal"]
 
-__all__ = ["Server", "create_app", "open_server", "serve"]
+Handler: TypeAlias = Callable[[HttpRequest], Awaitable[HttpResponse]]
+"""What answers requests: ``Endpoint.handle``."""
 
 HTTP_GRACE_SEC: Final = 0.5
 """How long answers that are already made may take to be sent, when the server stops."""
+
+_NO_TOKENS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @final
@@ -48,14 +52,16 @@ class Server:
         self,
         assembly: Assembly,
         engine: RunEngine,
-        port: int,
+        bound: plan.Address,
         warnings: tuple[str, ...],
         journal: Journal | None = None,
     ) -> None:
         self._assembly = assembly
         self._engine = engine
         self._drained = trio.Event()
-        self.port = port
+        self.bound = bound
+        """The address of the socket."""
+        self.port = bound.port
         self.warnings = warnings
         """What the operator should know, e.g. that another address was bound."""
         self.journal = journal
@@ -72,6 +78,11 @@ class Server:
         return self._assembly.cards.card
 
     @property
+    def handler(self) -> Handler:
+        """Answers requests that come by another way than the socket; see ``server.http``."""
+        return self._assembly.endpoint.handle
+
+    @property
     def self_id(self) -> str:
         """The server's name in delegation chains."""
         return self._assembly.self_id
@@ -79,6 +90,11 @@ class Server:
     def statistics(self) -> Statistics:
         """Return how much is going on."""
         return self._engine.statistics()
+
+    @property
+    def draining(self) -> bool:
+        """True once ``drain`` was called: new work is refused."""
+        return self._engine.draining
 
     async def drain(self, grace: float | None = None) -> None:
         """Stop: refuse new work, end the streams, give runs a grace, then end them.
@@ -113,6 +129,7 @@ async def open_server(
     home: Path | None = None,
     audit: Callable[[AuditEntry], None] = _ignore,
     observers: tuple[RunObserver, ...] = (),
+    gateway_tokens: Mapping[str, str] = _NO_TOKENS,
 ) -> AsyncIterator[Server]:
     """Serve an agent for the length of a block.
 
@@ -122,6 +139,8 @@ async def open_server(
         home: the state folder for the audit log and the transcripts; nothing is written if omitted.
         audit: also told of every call and its outcome; must neither block nor raise.
         observers: told what happens to every run; must neither block nor raise.
+        gateway_tokens: the tokens that gateways present when they call, by gateway key. Such a
+            caller is called ``gw/<key>``.
 
     Raises:
         OSError: no port could be bound.
@@ -145,9 +164,20 @@ async def open_server(
     with plain_errors(levels=2):  # the runs and the listener
         async with AsyncExitStack() as stack:
             stack.callback(sock.close)
-            journal = None if home is None else await _journal(stack, settings, home)
+            redactor = Redactor((*settings.secrets(), *gateway_tokens.values()))
+            journal = (
+                None
+                if home is None
+                else await stack.enter_async_context(journal_of(settings, home, redactor))
+            )
             assembly = _assembly(
-                agent, settings, address, journal=journal, audit=audit, observers=observers
+                agent,
+                settings,
+                address,
+                journal=journal,
+                audit=audit,
+                observers=observers,
+                gateway_tokens=gateway_tokens,
             )
             engine = await stack.enter_async_context(assembly.running())
             web = await stack.enter_async_context(trio.open_nursery())
@@ -161,23 +191,24 @@ async def open_server(
                     tls=tls,
                 )
             )
-            server = Server(assembly, engine, port, warnings, journal)
+            server = Server(assembly, engine, address, warnings, journal)
             yield server
             if not engine.draining:
                 await server.drain()
             shutdown.set()
 
 
-async def _journal(stack: AsyncExitStack, settings: Settings, home: Path) -> Journal:
+def journal_of(
+    settings: Settings, home: Path, redactor: Redactor
+) -> AbstractAsyncContextManager[Journal]:
+    """Return the journal that the settings ask for."""
     server = settings.server
-    return await stack.enter_async_context(
-        open_journal(
-            home,
-            max_bytes=server.audit_max_bytes,
-            keep=server.audit_keep,
-            keep_days=server.child_transcript_retention_days,
-            redactor=Redactor(settings.secrets()),
-        )
+    return open_journal(
+        home,
+        max_bytes=server.audit_max_bytes,
+        keep=server.audit_keep,
+        keep_days=server.child_transcript_retention_days,
+        redactor=redactor,
     )
 
 
@@ -189,91 +220,33 @@ def _assembly(
     journal: Journal | None,
     audit: Callable[[AuditEntry], None],
     observers: tuple[RunObserver, ...],
+    gateway_tokens: Mapping[str, str],
 ) -> Assembly:
+    together = partial(
+        Assembly, agent, settings, address, observers=observers, gateway_tokens=gateway_tokens
+    )
     if journal is None:
-        return Assembly(agent, settings, address, audit=audit, observers=observers)
+        return together(audit=audit)
 
     def record(entry: AuditEntry) -> None:
         journal.record(entry)
         audit(entry)
 
-    assembly = Assembly(
-        agent,
-        settings,
-        address,
+    assembly = together(
         audit=record,
         healthy=lambda: journal.healthy,
-        observers=observers,
         transcribe=journal.transcribe if settings.server.child_transcripts else None,
     )
-    assembly.metrics.watch(
-        "journal_dropped", "Audit entries and lines that were lost", lambda: journal.dropped
-    )
-    assembly.metrics.watch(
-        "journal_healthy", "1 while the audit log can be written", lambda: journal.healthy
-    )
+    watch_journal(assembly, lambda: journal)
     return assembly
 
 
-async def serve(
-    agent: Agent,
-    settings: Settings | None = None,
-    *,
-    home: Path | None = None,
-    task_status: trio.TaskStatus[Server] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    """Serve an agent until ``Server.drain`` is called or the call is cancelled.
+def watch_journal(assembly: Assembly, journal: Callable[[], Journal | None]) -> None:
+    """Show in the metrics how the journal is; well and complete while there is none."""
 
-    ::
+    def of(read: Callable[[Journal], float], otherwise: float) -> Callable[[], float]:
+        return lambda: otherwise if (present := journal()) is None else read(present)
 
-        server = await nursery.start(serve, agent)
-
-    Args:
-        agent: see ``open_server``.
-        settings: see ``open_server``.
-        home: see ``open_server``.
-        task_status: reports the ``Server`` once it accepts connections.
-
-    Raises:
-        OSError: no port could be bound, or the socket failed.
-        SettingsError: the settings contradict themselves.
-    """
-    async with open_server(agent, settings, home=home) as server:
-        task_status.started(server)
-        await server.wait_drained()
-
-
-def create_app(
-    agent: Agent,
-    settings: Settings | None = None,
-    *,
-    import_name: str = "a2a_trio",
-) -> "AgentQuart":
-    """Return a quart-trio application that serves an agent, for an ASGI server with Trio.
-
-    The card advertises ``server.publicUrl``, else ``server.host`` and ``server.port``: an
-    application does not know where it is bound. Tasks run in the application's lifespan; where it
-    is mounted without one, open ``app.agent.services()`` around the server.
-
-    Args:
-        agent: see ``open_server``.
-        settings: all defaults if omitted.
-        import_name: for Quart, where templates and static files are looked for.
-
-    Raises:
-        SettingsError: the settings contradict themselves.
-    """
-    from a2a_trio.server.quart_app import quart_app  # noqa: PLC0415 - Quart takes half a second to import and only this needs it
-
-    settings = Settings() if settings is None else settings
-    address = plan.Address(host=settings.server.host, port=settings.server.port)
-    assembly = Assembly(agent, settings, address)
-
-    @asynccontextmanager
-    async def services() -> AsyncIterator[None]:
-        with plain_errors():
-            async with assembly.running() as engine:
-                yield
-                await engine.drain(settings.server.drain_grace_sec)
-
-    return quart_app(AsgiApp(assembly.endpoint, services=services), import_name=import_name)
+    watch = assembly.metrics.watch
+    watch("journal_dropped", "Audit entries and lines that were lost", of(lambda j: j.dropped, 0))
+    watch("journal_healthy", "1 while the audit log can be written", of(lambda j: j.healthy, 1))

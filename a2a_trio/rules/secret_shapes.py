@@ -141,6 +141,7 @@ _SHAPES: Final = (
     _shape("api-key", "glsa_", "glsa_[A-Za-z0-9_]{24,}+"),
     _shape("api-key", "sntrys_", "sntrys_[A-Za-z0-9+/=_-]{24,}+"),
     _shape("gateway-token", "agw-", _weak("agw-") + rf"(?=[A-Za-z_-]{{0,64}}+[0-9]){_WORD}{{16,}}+"),
+    _shape("gateway-token", "agw_", "agw_[a-f0-9]{32,}+"),
     # signed and encrypted tokens: three to five parts, or two of which both are JSON objects
     _shape("jwt", "eyJ", _JWT),
 )  # fmt: skip
