@@ -75,7 +75,7 @@ class RunObserver(Protocol):
         ...
 
     def ended(self, run: "Run", seconds: float, /) -> None:
-        """The run has left, after so many seconds."""
+        """The run has left, or its end was forced on it, after so many seconds; told once."""
         ...
 
 
@@ -157,6 +157,8 @@ class Run:
     inbox: trio.MemorySendChannel[Message] | None = None
     concluded: bool = False
     """The verdict is being written; nothing can change it any more."""
+    reported: bool = False
+    """The observer was told that it ended."""
     reply: Message | None = None
     """The direct Message answer, if the agent gave one."""
     failure: Exception | None = None

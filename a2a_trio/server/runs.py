@@ -314,9 +314,14 @@ class RunEngine:
             run.inbox.close()
         run.left.set()
         run.over.set()
-        self.records.observer.ended(run, trio.current_time() - run.started_at)
+        self._report_end(run)
         if not self._runs:
             self._idle.set()
+
+    def _report_end(self, run: Run) -> None:
+        if not run.reported:
+            run.reported = True
+            self.records.observer.ended(run, trio.current_time() - run.started_at)
 
     async def _enforce(self, run: Run) -> None:
         """End a killed run that does not leave within the grace."""
@@ -326,6 +331,8 @@ class RunEngine:
             # The verdict stands and what the run still does is ignored. Its slot stays taken until
             # it has left, because its agent may still be working.
             await self._conclusions.write(run, Finished((run.forced,)))
+            # Now, since a process that is made to end never sees the run leave.
+            self._report_end(run)
         run.over.set()
 
     # --- stopping -----------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 # ruff: noqa: ARG001 - a test asks for the virtual clock by naming its fixture
 """Cancelling, racing, and stopping: one terminal event whatever happens, and nothing left over."""
 
+from typing import TYPE_CHECKING
+
 import pytest
 import trio
 
@@ -17,6 +19,9 @@ from a2a_trio.server.store import MemoryStore
 from a2a_trio.testing.direct import DirectCalls, read_all
 from a2a_trio.testing.in_process import open_in_process
 from a2a_trio.wire.model import StreamEvent, Task, TaskState, TaskStatusUpdateEvent
+
+if TYPE_CHECKING:
+    from a2a_trio.rules.audit import AuditEntry
 
 ROUNDS = 30
 
@@ -81,6 +86,32 @@ async def test_agent_that_ignores_its_cancellation_holds_nobody(
 
     assert late.state is TaskState.CANCELED
     assert not late.artifacts
+
+
+async def test_forced_end_is_recorded_when_it_is_forced(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """The process may be ended before such an agent leaves; its record must not be missing then."""
+    entries: list[AuditEntry] = []
+
+    def states() -> list[str]:
+        return [e.state for e in entries if e.phase == "outcome" and not e.method]
+
+    async def stubborn(task: TaskContext) -> str:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(60)
+        return "too late"
+
+    async with open_in_process(
+        stubborn, settings(cancel_grace_sec=5), audit=entries.append
+    ) as server:
+        calls = server.calls()
+        task = await calls.send_for_task("x", detached=True)
+        await calls.cancel(task.id)
+        assert states() == ["canceled"]
+        await trio.sleep(60)
+        assert server.engine.statistics().live == 0
+        assert states() == ["canceled"]
 
 
 async def test_agent_that_shields_past_its_window_cannot_hold_its_caller(
