@@ -16,7 +16,7 @@ ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = "a2a_trio"
 
 ROWS: Final = (
-    frozenset({"errors", "_version", "_log", "_groups", "_disk"}),
+    frozenset({"errors", "_version", "_log", "_groups", "_disk", "_threads"}),
     frozenset({"wire"}),
     frozenset({"rules", "config"}),
     frozenset({"server", "client", "discovery", "agents", "journal", "logs"}),

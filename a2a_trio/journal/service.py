@@ -7,10 +7,10 @@ every batch and every few seconds, and becomes healthy again by itself. What did
 counted, and the count stands in the next line that is written.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias, TypeVar, TypeVarTuple, final
+from typing import Final, TypeAlias, final
 
 import attrs
 import trio
@@ -18,6 +18,7 @@ import trio
 from a2a_trio._disk import FileOps, Folder, Problem
 from a2a_trio._groups import plain_errors
 from a2a_trio._log import get_logger
+from a2a_trio._threads import Offload, in_thread
 from a2a_trio.journal.conversations import Conversations
 from a2a_trio.journal.files import Entry, JournalFiles
 from a2a_trio.journal.lines import ConversationLine
@@ -41,22 +42,6 @@ CONVERSATIONS_FOLDER: Final = "a2a_conversations"
 TRANSCRIPTS_FOLDER: Final = "a2a_sessions"
 KEEP_DAYS: Final = 30.0
 """Days for which transcripts are kept unless somebody says otherwise."""
-
-_T = TypeVar("_T")
-_Ts = TypeVarTuple("_Ts")
-
-
-class Offload(Protocol):
-    """Runs a function that blocks, away from the Trio thread."""
-
-    def __call__(self, function: Callable[[*_Ts], _T], /, *args: *_Ts) -> Awaitable[_T]:
-        """Run it and return what it returns."""
-        ...
-
-
-async def in_thread(function: Callable[[*_Ts], _T], /, *args: *_Ts) -> _T:
-    """Run a function in a worker thread; cancelling leaves it to finish there alone."""
-    return await trio.to_thread.run_sync(function, *args, abandon_on_cancel=True)
 
 
 @final

@@ -12,13 +12,14 @@ from typing import Final, final
 
 import attrs
 
-from a2a_trio.rules.addresses import normal_url
+from a2a_trio.rules.addresses import normal_url, split_url
 
 __all__ = [
     "MAX_PEERS",
     "AmbiguousPeerError",
     "FoundPeer",
     "Source",
+    "is_callable",
     "merge",
     "named",
     "shown",
@@ -81,6 +82,8 @@ class AmbiguousPeerError(LookupError):
 def merge(found: Iterable[FoundPeer], *, own_urls: Iterable[str] = ()) -> tuple[FoundPeer, ...]:
     """Return each address once, local peers first, then mDNS, settings and gateways.
 
+    The operator's own names stay in any case: somebody may want to call them by these.
+
     Args:
         found: peers of all sources; at most ``MAX_PEERS`` are kept.
         own_urls: this peer's own addresses, which are left out.
@@ -89,7 +92,8 @@ def merge(found: Iterable[FoundPeer], *, own_urls: Iterable[str] = ()) -> tuple[
     kept: list[FoundPeer] = []
     for peer in sorted(found, key=lambda peer: _ORDER.index(peer.source)):
         key = _key(peer.url)
-        if key and key not in seen and len(kept) < MAX_PEERS:
+        named_here = peer.source is Source.CONFIG
+        if key and (named_here or key not in seen) and len(kept) < MAX_PEERS:
             seen.add(key)
             kept.append(peer)
     return tuple(kept)
@@ -124,6 +128,15 @@ def shown_items(value: object) -> tuple[str, ...]:
         return ()
     texts = (shown(item) for item in value[:MAX_ITEMS])
     return tuple(text for text in texts if text)
+
+
+def is_callable(url: str) -> bool:
+    """Return whether a foreign text may be called: http(s), ASCII, without user information."""
+    try:
+        split_url(url)
+    except ValueError:
+        return False
+    return url.isascii()
 
 
 def _key(url: str) -> str:
