@@ -5,7 +5,6 @@ cleaned with ``shown`` before it becomes a ``FoundPeer``, so that nobody after t
 terminals or of prompts.
 """
 
-import unicodedata
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final, final
@@ -32,9 +31,6 @@ MAX_ITEMS: Final = 50
 """Tools or capabilities of one peer; further ones are left out."""
 MAX_PEERS: Final = 1_000
 """Peers in one directory; those that come last are left out."""
-
-_UNSHOWN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
-"""Unicode categories that move the cursor, hide text or turn its direction."""
 
 
 class Source(StrEnum):
@@ -112,12 +108,14 @@ def named(name: str, peers: Iterable[FoundPeer]) -> FoundPeer | None:
 
 
 def shown(value: object, limit: int = MAX_SHOWN_CHARS) -> str:
-    """Return a foreign text as one harmless line; anything but a text becomes empty."""
+    """Return a foreign text as one harmless line; anything but a text becomes empty.
+
+    What moves the cursor, hides text or turns its direction is left out.
+    """
     if not isinstance(value, str):
         return ""
     kept = "".join(
-        char if unicodedata.category(char) not in _UNSHOWN else " " if char.isspace() else ""
-        for char in value[: 4 * limit]
+        char if char.isprintable() else " " if char.isspace() else "" for char in value[: 4 * limit]
     )
     return " ".join(kept.split())[:limit]
 

@@ -7,6 +7,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -271,11 +272,7 @@ async def test_entry_is_kept_fresh_and_taken_away(
 
     registry = FileRegistry(tmp_path, ops=Counting(), offload=at_once)
     async with trio.open_nursery() as nursery:
-
-        async def keep(task_status: trio.TaskStatus[None]) -> None:
-            await keep_registered(registry, ENTRY, heartbeat=15, task_status=task_status)
-
-        await nursery.start(keep)
+        await nursery.start(partial(keep_registered, registry, ENTRY, heartbeat=15))
         assert len(await registry.peers(TTL)) == 1
         await trio.sleep(50)
         nursery.cancel_scope.cancel()
@@ -290,11 +287,7 @@ async def test_registry_that_cannot_be_written_is_tried_again(
     (tmp_path / FOLDER).write_text("in the way")
     registry = FileRegistry(tmp_path, offload=at_once)
     async with trio.open_nursery() as nursery:
-
-        async def keep(task_status: trio.TaskStatus[None]) -> None:
-            await keep_registered(registry, ENTRY, heartbeat=15, task_status=task_status)
-
-        await nursery.start(keep)
+        await nursery.start(partial(keep_registered, registry, ENTRY, heartbeat=15))
         await trio.sleep(50)
         assert len([r for r in caplog.records if "not in the file registry" in r.message]) == 1
         (tmp_path / FOLDER).unlink()
@@ -316,11 +309,7 @@ async def test_disk_that_hangs_does_not_hold_the_end_up(
     registry = FileRegistry(tmp_path, offload=hanging)
     began = trio.current_time()
     async with trio.open_nursery() as nursery:
-
-        async def keep() -> None:
-            await keep_registered(registry, ENTRY, heartbeat=15)
-
-        nursery.start_soon(keep)
+        nursery.start_soon(partial(keep_registered, registry, ENTRY, heartbeat=15))
         await trio.sleep(1)
         nursery.cancel_scope.cancel()
     assert trio.current_time() - began == pytest.approx(1 + module.UNREGISTER_SEC)
