@@ -10,7 +10,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, final
@@ -22,6 +22,7 @@ FOLDER_MODE: Final = 0o700
 _SAFE_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a FIFO under our name must be refused, not waited for.
 READ: Final = os.O_RDONLY | os.O_NONBLOCK | _SAFE_FLAGS
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE_FLAGS
 APPEND: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | _SAFE_FLAGS
 
 
@@ -151,6 +152,41 @@ def open_private(ops: FileOps, name: str, flags: int, *, folder: int) -> int:
         os.close(fd)
         raise
     return fd
+
+
+def part_of(name: str) -> str:
+    """Return the name of what ``replace_private`` leaves behind when it is cut off."""
+    return f".{name}.part"
+
+
+def replace_private(
+    ops: FileOps, name: str, content: bytes, *, folder: int, sync: bool = False
+) -> None:
+    """Write a file of ours whole: beside the old one, then in its place, so nobody reads half.
+
+    Args:
+        ops: the file operations.
+        name: the file, below an open folder.
+        content: what is in it afterwards.
+        folder: the folder.
+        sync: wait until it is on the disk.
+
+    Raises:
+        OSError: it cannot be written; the old file is as it was.
+    """
+    part = part_of(name)
+    with suppress(FileNotFoundError):
+        ops.remove(part, folder=folder)
+    fd = ops.open(part, _CREATE, folder=folder)
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[ops.write(fd, bytes(rest)) :]
+        if sync:
+            ops.sync(fd)
+    finally:
+        os.close(fd)
+    ops.rename(part, name, folder=folder)
 
 
 def _claim(ops: FileOps, fd: int) -> None:

@@ -47,7 +47,7 @@ ONLY_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "quart": ("server.quart_app",),
     "quart_trio": ("server.quart_app",),
     "hypercorn": ("server.connection", "server.listen", "server.quart_app"),
-    "h11": ("server.connection", "testing.fake_gateway"),
+    "h11": ("server.connection", "testing"),
     "httpx": ("client", "discovery", "testing", "cli"),
     "trio_websocket": ("discovery",),
     "zeroconf": ("discovery",),

@@ -15,7 +15,7 @@ from typing import Final, final
 
 import trio
 
-from a2a_trio._disk import READ, FileOps, Folder, open_private, problem_of
+from a2a_trio._disk import READ, FileOps, Folder, open_private, problem_of, replace_private
 from a2a_trio._log import get_logger
 from a2a_trio._threads import Offload, in_thread
 from a2a_trio.rules.directory import FoundPeer
@@ -33,7 +33,6 @@ UNREGISTER_SEC: Final = 2.0
 
 _NAME: Final = re.compile(r"[0-9]{1,40}\.json|\.[0-9]{1,40}\.json\.part", re.ASCII)
 """Entries, and what a crash in the middle of writing one has left."""
-_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _log = get_logger("a2a_trio.discovery")
 
@@ -95,23 +94,8 @@ class FileRegistry:
             if self._closed:
                 return
             with self._folder.opened() as fd:
-                self._replace(name, content, fd)
+                replace_private(self._folder.ops, name, content, folder=fd)
             self._own = name
-
-    def _replace(self, name: str, content: bytes, folder: int) -> None:
-        """Write beside the file and rename, so that nobody reads half of it."""
-        ops = self._folder.ops
-        part = f".{name}.part"
-        with suppress(FileNotFoundError):
-            ops.remove(part, folder=folder)
-        fd = ops.open(part, _CREATE, folder=folder)
-        try:
-            rest = memoryview(content)
-            while rest:
-                rest = rest[ops.write(fd, bytes(rest)) :]
-        finally:
-            os.close(fd)
-        ops.rename(part, name, folder=folder)
 
     def _remove_own(self) -> None:
         with self._lock:

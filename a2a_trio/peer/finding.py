@@ -28,6 +28,7 @@ from a2a_trio.discovery.registry import FileRegistry, RegistryEntry, keep_regist
 from a2a_trio.peer.looking import configured, local_peers
 from a2a_trio.peer.relay import relay
 from a2a_trio.peer.serving import Handler
+from a2a_trio.peer.web import open_web
 from a2a_trio.rules.directory import FoundPeer, merge, named
 from a2a_trio.wire.model import JsonObject
 
@@ -111,6 +112,8 @@ async def open_directory(
     """
     with plain_errors():
         async with AsyncExitStack() as stack:
+            # Outside the services: taking leave of a gateway is the last that they do.
+            webs = [await stack.enter_async_context(open_web(settings)) for _ in presence.gateways]
             services = await stack.enter_async_context(trio.open_nursery())
             registry = await _registered(services, settings, presence, home)
             mdns = await _on_network(stack, settings, presence)
@@ -121,12 +124,13 @@ async def open_directory(
                         config,
                         own_url=presence.url,
                         card=lambda: presence.card,
+                        web=web,
                         home=home,
                         dispatch=_dispatch(config, presence),
                         rng=SystemRandom(),
                     )
                 )
-                for config in presence.gateways
+                for config, web in zip(presence.gateways, webs, strict=True)
             ]
             yield Directory(
                 settings,

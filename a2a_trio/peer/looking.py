@@ -9,10 +9,11 @@ import attrs
 import trio
 
 from a2a_trio.config.schema import GatewaySettings, Settings
-from a2a_trio.discovery.gateway import GatewayConfig, read_directory
+from a2a_trio.discovery.gateway import GatewayConfig, list_gateway
 from a2a_trio.discovery.mdns import MdnsUnavailableError, browse
 from a2a_trio.discovery.registry import FileRegistry
 from a2a_trio.errors import PeerError
+from a2a_trio.peer.web import open_web
 from a2a_trio.rules.directory import FoundPeer, Source, merge
 
 __all__ = ["BROWSE_SEC", "Seen", "configured", "local_peers", "look", "look_for"]
@@ -67,7 +68,7 @@ async def look(settings: Settings, home: Path | None, *, browse_sec: float = BRO
         nursery.start_soon(ask, "registry", partial(_on_machine, settings, home))
         nursery.start_soon(ask, "mDNS", partial(_on_network, settings, browse_sec))
         for key, gateway in active_gateways(settings).items():
-            through = partial(_through, key, gateway, verify=settings.verify_ssl)
+            through = partial(_through, key, gateway, settings)
             nursery.start_soon(ask, f"gateway {key}", through)
     return Seen(peers=merge(found), problems=tuple(problems))
 
@@ -86,7 +87,7 @@ async def look_for(peer: str, settings: Settings, home: Path | None) -> tuple[Fo
     if peer.startswith(_THROUGH_GATEWAY):
         key = peer.removeprefix(_THROUGH_GATEWAY).partition("/")[0]
         gateway = active_gateways(settings).get(key)
-        return () if gateway is None else await _through(key, gateway, verify=settings.verify_ssl)
+        return () if gateway is None else await _through(key, gateway, settings)
     found = merge(await _on_machine(settings, home))
     if "://" in peer or any(other.name == peer for other in found):
         return found
@@ -113,7 +114,7 @@ async def _on_network(settings: Settings, seconds: float) -> tuple[FoundPeer, ..
     return await browse(mdns.service_type, seconds) if mdns.enabled else ()
 
 
-async def _through(key: str, gateway: GatewaySettings, *, verify: bool) -> tuple[FoundPeer, ...]:
+async def _through(key: str, gateway: GatewaySettings, settings: Settings) -> tuple[FoundPeer, ...]:
     config = GatewayConfig(
         key=key,
         url=gateway.url,
@@ -122,6 +123,6 @@ async def _through(key: str, gateway: GatewaySettings, *, verify: bool) -> tuple
         upstream_token="",
         heartbeat=gateway.heartbeat_sec,
         channel=False,
-        verify=verify,
     )
-    return await read_directory(config)
+    async with open_web(settings) as web:
+        return await list_gateway(config, web)

@@ -54,7 +54,8 @@ def presence_of(settings: Settings, server: Server, upstream: Mapping[str, str])
     local = advertised_url(public_url="", scheme=bound.scheme, host=bound.host, port=bound.port)
     public = settings.server.public_url
     url = f"{public.rstrip('/')}/" if public else local
-    name = agent_name(settings)
+    # A machine's name alone would mean every peer on it.
+    name = settings.server.agent_name or name_with_port(agent_name(settings), bound.port)
     skills = tuple(skill.name for skill in settings.server.skills)
     entry = RegistryEntry(
         pid=os.getpid(),
@@ -72,7 +73,7 @@ def presence_of(settings: Settings, server: Server, upstream: Mapping[str, str])
         announcement=_announcement(entry, url, public=bool(public)),
         url=url,
         card=codec.encode(server.card),
-        gateways=tuple(_gateways(settings, name, bound.port, upstream)),
+        gateways=tuple(_gateways(settings, bound.port, upstream)),
         handler=server.handler,
     )
 
@@ -92,23 +93,22 @@ def _announcement(entry: RegistryEntry, url: str, *, public: bool) -> Announceme
 
 
 def _gateways(
-    settings: Settings, name: str, port: int, upstream: Mapping[str, str]
+    settings: Settings, port: int, upstream: Mapping[str, str]
 ) -> Iterator[GatewayConfig]:
     for key, gateway in active_gateways(settings).items():
         yield GatewayConfig(
             key=key,
             url=gateway.url,
             token=gateway.token,
-            name=gateway.name or gateway_name(name, port),
+            name=gateway.name or name_with_port(agent_name(settings), port),
             upstream_token=upstream[key],
             heartbeat=gateway.heartbeat_sec,
             channel=gateway.channel,
-            verify=settings.verify_ssl,
         )
 
 
-def gateway_name(name: str, port: int) -> str:
-    """Return the name that a peer without a chosen one registers under: ``<name>-<port>``."""
+def name_with_port(name: str, port: int) -> str:
+    """Return the name of a peer that nobody has named, ``<name>-<port>``, fit for a gateway."""
     suffix = f"-{port}"
     cleaned = _NOT_IN_NAMES.sub("-", name).strip("-") or "a2a-trio"
     return cleaned[: MAX_NAME_CHARS - len(suffix)] + suffix
