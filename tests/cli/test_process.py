@@ -100,9 +100,9 @@ def test_one_signal_ends_a_process_whose_agent_shields_itself(
     assert "Traceback" not in rest
     (transcript,) = (home / "a2a_sessions").iterdir()
     assert task_id in transcript.name
-    last = json.loads(transcript.read_text().splitlines()[-1])
-    assert last["state"] == "failed"
-    assert last["parts"] == [{"text": "server stopped"}]
+    said, end = map(json.loads, transcript.read_text().splitlines()[-2:])
+    assert (said["state"], said["parts"]) == ("failed", [{"text": "server stopped"}])
+    assert (end["type"], end["state"]) == ("end", "failed")
 
 
 def listening_addresses(pid: int) -> set[str]:
