@@ -166,7 +166,7 @@ def _called(name: str, settings: Settings, found: tuple[FoundPeer, ...]) -> Foun
         others = sorted({*settings.peers, *(peer.name for peer in found)})
         listed = ", ".join(others[:MAX_LISTED]) or "none"
         more = f" and {len(others) - MAX_LISTED} more" if len(others) > MAX_LISTED else ""
-        raise SettingsError(f"unknown peer {name!r}: known are {listed}{more}")
+        raise SettingsError(f"{name!r} is neither a URL nor a known peer (known: {listed}{more})")
     return match
 
 

@@ -133,7 +133,7 @@ def test_whose_messages_are_redacted(
 def test_an_unknown_name_is_refused_with_those_that_are_known() -> None:
     """So that a typing error is seen."""
     known = settings({"other": PeerSettings(url=LOCAL)})
-    with pytest.raises(SettingsError, match="known are other"):
+    with pytest.raises(SettingsError, match="known: other"):
         call_for("othr", known)
 
 

@@ -92,7 +92,7 @@ async def test_peers_of_one_machine_find_and_call_each_other(tmp_path: Path) -> 
                 async with one.client(other.server.url) as client:
                     assert (await client.send("who am I?")).text == "ip:127.0.0.1"
             assert await one.directory.peers() == ()
-            with pytest.raises(SettingsError, match="unknown peer 'other'"):
+            with pytest.raises(SettingsError, match="'other' is neither a URL nor a known peer"):
                 async with one.client("other"):
                     pytest.fail("there is nobody")
     assert list((tmp_path / FOLDER).iterdir()) == []
