@@ -1,0 +1,262 @@
+"""The fake gateway does what peers of a real one have to reckon with."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import attrs
+import httpx
+import pytest
+import trio
+import trio.lowlevel
+
+from a2a_trio.testing.fake_gateway import FakeGateway, open_fake_gateway
+from tests.discovery.conftest import LIMIT
+
+HERE: Final = "http://127.0.0.1:9/"
+
+
+@attrs.frozen
+class Caller:
+    """Somebody with a token."""
+
+    client: httpx.AsyncClient
+    gateway: FakeGateway
+
+    async def send(
+        self, method: str, path: str, token: str = "", body: object = None
+    ) -> httpx.Response:
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        return await self.client.request(
+            method, self.gateway.url + path, headers=headers, json=body
+        )
+
+    async def register(self, name: str = "me", *, accepted: bool = True) -> str:
+        """Register a peer and return its own token."""
+        gateway = self.gateway
+        token = gateway.bootstrap_token if accepted else gateway.gateway_token
+        answer = await self.send("POST", "/register", token, {"name": name, "url": HERE})
+        assert answer.status_code == 201
+        assert answer.json()["state"] == ("accepted" if accepted else "pending")
+        return str(answer.json()["caller_token"])
+
+
+@asynccontextmanager
+async def calling(**knobs: Any) -> AsyncIterator[Caller]:
+    with trio.fail_after(LIMIT):
+        async with (
+            open_fake_gateway(**knobs) as gateway,
+            httpx.AsyncClient(timeout=LIMIT, trust_env=False) as client,
+        ):
+            yield Caller(client, gateway)
+
+
+async def test_own_token_is_told_once_and_the_only_one_afterwards() -> None:
+    """The shared one opens neither the entry nor the channel."""
+    async with calling() as caller:
+        own, shared = await caller.register(), caller.gateway.bootstrap_token
+        again = {"name": "me", "url": HERE}
+        assert (await caller.send("POST", "/register", shared, again)).status_code == 409
+        assert (await caller.send("POST", "/register", own, again)).status_code == 401
+        assert (await caller.send("PATCH", "/register", shared, {"name": "me"})).status_code == 409
+        assert (await caller.send("PATCH", "/register", own, {"name": "me"})).status_code == 200
+        assert (await caller.send("GET", "/channel?name=me", shared)).status_code == 403
+        assert (await caller.send("DELETE", "/register?name=me", shared)).status_code == 404
+        assert (await caller.send("DELETE", "/register?name=me", own)).status_code == 200
+        assert (await caller.send("PATCH", "/register", own, {"name": "me"})).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"url": HERE}, 422),
+        ({"name": 7, "url": HERE}, 422),
+        ({"name": "a b", "url": HERE}, 422),
+        ({"name": "x" * 65, "url": HERE}, 422),
+        ({"name": "me", "url": "ftp://x"}, 422),
+        ({"name": "me", "url": HERE, "upstream_token": "x" * 513}, 422),
+        ({"name": "me", "url": HERE, "card": {"x": "y" * 300_000}}, 413),
+        ([], 422),
+    ],
+)
+async def test_registration_that_cannot_be_taken(body: object, status: int) -> None:
+    """With the status of the original."""
+    async with calling() as caller:
+        token = caller.gateway.gateway_token
+        assert (await caller.send("POST", "/register", token, body)).status_code == status
+        assert caller.gateway.state.peers == {}
+
+
+async def test_malformed_bodies_come_before_credentials() -> None:
+    """A stranger sees 400, 415 or 413, not 401."""
+    async with calling() as caller:
+        url = f"{caller.gateway.url}/register"
+        answer = await caller.client.post(
+            url, content=b"{", headers={"content-type": "application/json"}
+        )
+        assert answer.status_code == 400
+        assert (await caller.client.post(url, content=b"{}")).status_code == 415
+        assert (await caller.client.post(url, content=b"x" * 2_100_000)).status_code == 413
+        answer = await caller.send("POST", "/register", "", {"name": "me", "url": HERE})
+        assert answer.status_code == 401
+
+
+async def test_directory_lists_the_accepted_to_who_has_a_token() -> None:
+    """Also to one that was revoked; a stranger sees an empty list, not a refusal."""
+    async with calling() as caller:
+        own = await caller.register("one")
+        await caller.register("two", accepted=False)
+
+        async def listed(token: str) -> list[str]:
+            answer = await caller.send("GET", "/.well-known/agent.json", token)
+            assert answer.status_code == 200
+            return [peer["name"] for peer in answer.json()["peers"]]
+
+        assert await listed(own) == ["one"]
+        caller.gateway.accept("two")
+        assert await listed(own) == ["one", "two"]
+        assert await listed("wrong") == await listed("") == []
+        caller.gateway.revoke("one")
+        assert await listed(own) == ["two"]
+
+
+async def test_calls_are_refused_in_order() -> None:
+    """Without a token, of nobody, of somebody who is not accepted; the rest leads to a login."""
+    async with calling() as caller:
+        own = await caller.register("one")
+        await caller.register("two", accepted=False)
+        assert (await caller.send("POST", "/peer/one/")).status_code == 401
+        assert (await caller.send("POST", "/peer/three/", own)).status_code == 404
+        assert (await caller.send("POST", "/peer/two", own)).status_code == 403
+        assert (await caller.send("POST", "/peer/one", own)).status_code == 502
+        elsewhere = await caller.send("GET", "/nothing", own)
+        assert (elsewhere.status_code, elsewhere.headers["location"]) == (303, "/login")
+
+
+async def test_rate_limit_is_one_for_everything_and_says_no_time() -> None:
+    """Twenty requests of any kind, and registering is refused for a minute."""
+    async with calling(limits=True) as caller:
+        own = await caller.register()
+        for _ in range(19):
+            assert (await caller.send("GET", "/.well-known/agent.json", own)).status_code == 200
+        refused = await caller.send("PATCH", "/register", own, {"name": "me"})
+        assert (refused.status_code, "retry-after" in refused.headers) == (429, False)
+
+
+async def stream_of(
+    caller: Caller, token: str, nursery: trio.Nursery
+) -> trio.MemoryReceiveChannel[str]:
+    """Open a channel and return its lines as they come."""
+    send, lines = trio.open_memory_channel[str](1_000)
+
+    async def read() -> None:
+        headers = {"authorization": f"Bearer {token}"}
+        url = f"{caller.gateway.url}/channel?name=me"
+        async with send, caller.client.stream("GET", url, headers=headers) as answer:
+            async for line in answer.aiter_lines():
+                await send.send(line)
+
+    nursery.start_soon(read)
+    return lines
+
+
+async def next_data(lines: trio.MemoryReceiveChannel[str], event: str) -> str:
+    """Return the data of the next event of a kind."""
+    async for line in lines:
+        if line == f"event: {event}":
+            return (await lines.receive()).removeprefix("data: ")
+    raise AssertionError("the stream ended")
+
+
+async def test_channel_carries_calls_and_their_answers() -> None:
+    """Ids from 0, headers of the caller's own withheld, an answer for each id once."""
+    async with calling() as caller, trio.open_nursery() as nursery:
+        own = await caller.register()
+        lines = await stream_of(caller, own, nursery)
+        secret = await next_data(lines, "hello")
+        got: list[Any] = []
+
+        async def call() -> None:
+            got.append(
+                await caller.gateway.call(
+                    "me", path="/x?a=b", body=b"hi", headers={"x-gateway-caller": "z", "x-a": "1"}
+                )
+            )
+
+        nursery.start_soon(call)
+        envelope = json.loads(await next_data(lines, "request"))
+        assert (envelope["id"], envelope["chan_secret"]) == (0, secret)
+        assert (envelope["path"], envelope["query"], envelope["body_b64"]) == ("/x", "a=b", "aGk=")
+        assert envelope["headers"]["x-a"] == "1"
+        assert not {"authorization", "x-gateway-caller", "host"} & envelope["headers"].keys()
+
+        path = "/channel/response/0?name=me"
+        answer = {"id": 0, "status": 201, "headers": {"x-b": "2", "set-cookie": "c"}, "body_b64": "eW8=",
+                  "chan_secret": secret}  # fmt: skip
+        wrong = {**answer, "chan_secret": "another"}
+        assert (await caller.send("POST", path, own, wrong)).status_code == 404
+        assert (await caller.send("POST", path, own, {**answer, "id": 1})).status_code == 422
+        shared = caller.gateway.gateway_token
+        assert (await caller.send("POST", path, shared, answer)).status_code == 403
+        assert (await caller.send("POST", path, own, answer)).status_code == 200
+        assert (await caller.send("POST", path, own, answer)).status_code == 404
+        while not got:
+            await trio.lowlevel.checkpoint()
+        assert (got[0].status, got[0].body) == (201, b"yo")
+        assert dict(got[0].headers)["x-b"] == "2"
+        assert "set-cookie" not in dict(got[0].headers)
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("knobs", "status"), [({"proxy_timeout": 0.2}, 504), ({"queue": 0, "ping": 0.05}, 503)]
+)
+async def test_caller_of_a_peer_that_does_not_answer(knobs: Any, status: int) -> None:
+    """After the gateway's time, or at once if too much waits already."""
+    async with calling(**knobs) as caller, trio.open_nursery() as nursery:
+        lines = await stream_of(caller, await caller.register(), nursery)
+        await next_data(lines, "hello")
+        if status == 503:
+            caller.gateway.stall_channel("me")
+            await trio.sleep(0.2)
+        assert (await caller.gateway.call("me")).status == status
+        nursery.cancel_scope.cancel()
+
+
+async def test_end_of_a_channel_ends_its_calls() -> None:
+    """At once, and the end of an old stream takes a newer one's entry away."""
+    async with calling() as caller, trio.open_nursery() as nursery:
+        own = await caller.register()
+        lines = await stream_of(caller, own, nursery)
+        await next_data(lines, "hello")
+        got: list[int] = []
+
+        async def call() -> None:
+            got.append((await caller.gateway.call("me")).status)
+
+        nursery.start_soon(call)
+        await next_data(lines, "request")
+        caller.gateway.drop_channel("me")
+        while not got:
+            await trio.lowlevel.checkpoint()
+        assert got == [502]
+        assert not caller.gateway.has_channel("me")
+        nursery.cancel_scope.cancel()
+
+
+async def test_faults_come_once_and_in_order() -> None:
+    """An answer, a reset, and then as usual."""
+    async with calling() as caller:
+        own = await caller.register()
+        gateway = caller.gateway
+        gateway.fault("GET", "/.well-known", status=429, headers=(("retry-after", "7"),))
+        gateway.fault("GET", "/.well-known", reset=True)
+        first = await caller.send("GET", "/.well-known/agent.json", own)
+        assert (first.status_code, first.headers["retry-after"]) == (429, "7")
+        with pytest.raises(httpx.TransportError):
+            await caller.send("GET", "/.well-known/agent.json", own)
+        assert (await caller.send("GET", "/.well-known/agent.json", own)).status_code == 200
+        gateway.fault("GET", "/", hang=True, times=9)
+        gateway.clear_faults()
+        assert (await caller.send("GET", "/.well-known/agent.json", own)).status_code == 200
