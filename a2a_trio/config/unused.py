@@ -9,9 +9,7 @@ from a2a_trio.config.sources import DEFAULT
 
 __all__ = ["has_no_effect", "unused"]
 
-_WITHOUT_EFFECT: Final = re.compile(
-    r"discovery\.(?:local|mdns|gateway|gateways)\..+|push\.allowPrivate|peers\..+\.capabilities"
-)
+_WITHOUT_EFFECT: Final = re.compile(r"push\.allowPrivate")
 """Keys whose feature is still to come. A key leaves this list together with the test that shows its
 effect."""
 

@@ -1,4 +1,4 @@
-"""Every row of the seed's two tables is shown to act, or is told not to act yet. Nothing is forgotten."""
+"""Every row of the seed's two tables is shown to act; what does not act yet is told. Nothing is forgotten."""
 
 import json
 import os
@@ -10,8 +10,13 @@ from typing import Final
 import pytest
 
 from a2a_trio.config.unused import has_no_effect, unused
-from tests.effects import test_client_settings, test_network_settings, test_server_settings
-from tests.effects.conftest import LIMIT, load, merged, nested
+from tests.effects import (
+    test_client_settings,
+    test_discovery_settings,
+    test_network_settings,
+    test_server_settings,
+)
+from tests.effects.conftest import LIMIT, Effect, load, nested
 
 KEYS: Final = frozenset(
     [
@@ -89,77 +94,63 @@ VARIABLES: Final = frozenset(
 )
 """The rows of the second."""
 
-NOT_YET: Final[tuple[tuple[str, object, str, str], ...]] = (
-    ("discovery.local.enabled", False, "A2A_DISCOVERY_LOCAL", "false"),
-    ("discovery.local.heartbeatSec", 20, "A2A_HEARTBEAT_SEC", "20"),
-    ("discovery.local.ttlSec", 90, "A2A_TTL_SEC", "90"),
-    ("discovery.mdns.enabled", True, "A2A_DISCOVERY_MDNS", "true"),
-    ("discovery.mdns.serviceType", "b2b", "A2A_MDNS_TYPE", "b2b"),
-    ("discovery.gateway.url", "http://127.0.0.1:9920", "A2A_GATEWAY_URL", "http://127.0.0.1:9920"),
-    ("discovery.gateway.token", "x" * 20, "A2A_GATEWAY_TOKEN", "x" * 20),
-    ("discovery.gateway.enabled", False, "A2A_GATEWAY_ENABLED", "false"),
-    ("discovery.gateways.lab.url", "http://127.0.0.1:9921", "", ""),
-    ("peers.other.capabilities", ["research"], "", ""),
-)
-"""The one place for what this version takes and checks but does not act on: key, value, variable,
-its text. A row moves to a table of effects when its feature comes."""
+NOT_YET: Final[tuple[tuple[str, object], ...]] = (("push.allowPrivate", True),)
+"""The one place for what this version takes and checks but does not act on: key and value. None of
+it is in the seed's tables. A row goes when its feature comes."""
 
 BY_HAND: Final = {
     "server.port": "A2A_PORT",
     "server.portFallback": "A2A_PORT_FALLBACK",
     "verifySsl": "A2A_VERIFY_SSL",
     "ui.transcript": "A2A_UI_TRANSCRIPT",
+    "discovery.mdns.enabled": "A2A_DISCOVERY_MDNS",
+    "discovery.mdns.serviceType": "A2A_MDNS_TYPE",
+    "discovery.gateway.url": "A2A_GATEWAY_URL",
+    "discovery.gateway.token": "A2A_GATEWAY_TOKEN",
+    "discovery.gateway.enabled": "A2A_GATEWAY_ENABLED",
+    "discovery.gateways.lab.url": "",
+    "peers.other.capabilities": "",
 }
-"""Rows with a test of their own in ``test_network_settings``."""
+"""Rows with a test of their own in ``test_network_settings`` or ``test_discovery_settings``."""
 
 
-def test_every_row_is_shown_or_listed() -> None:
-    """Both tables, row by row."""
-    effects = [
+def every_effect() -> tuple[Effect, ...]:
+    return (
         *test_server_settings.EFFECTS,
         *test_client_settings.EFFECTS,
         *test_network_settings.EFFECTS,
-    ]
-    shown = {effect.key for effect in effects} | set(BY_HAND)
-    listed = {key for key, *_ in NOT_YET}
-    assert shown & listed == set()
-    assert KEYS - shown - listed == set()
-
-    variables = {effect.env for effect in effects} | set(BY_HAND.values())
-    later = {variable for _, _, variable, _ in NOT_YET if variable}
-    assert variables & later == set()
-    assert VARIABLES - variables - later == set()
+        *test_discovery_settings.EFFECTS,
+    )
 
 
-@pytest.mark.parametrize(("key", "value", "variable", "text"), NOT_YET)
+def test_every_row_is_shown() -> None:
+    """Both tables, row by row."""
+    shown = {effect.key for effect in every_effect()} | set(BY_HAND)
+    assert KEYS - shown == set()
+    variables = {effect.env for effect in every_effect()} | set(BY_HAND.values())
+    assert VARIABLES - variables == set()
+
+
+@pytest.mark.parametrize(("key", "value"), NOT_YET)
 def test_what_has_no_effect_is_accepted_and_reported(
-    key: str, value: object, variable: str, text: str, tmp_path: Path
+    key: str, value: object, tmp_path: Path
 ) -> None:
-    """From a file and from a variable, with the place it comes from; never for a default."""
-    base = nested("peers.other.url", "http://127.0.0.1:9")
-    assert list(unused(load(tmp_path, base))) == []
-    loaded = load(tmp_path, merged(base, nested(key, value)))
+    """With the place it comes from; never for a default."""
+    assert list(unused(load(tmp_path, {}))) == []
+    loaded = load(tmp_path, nested(key, value))
     assert list(unused(loaded)) == [
         f"{tmp_path / 'settings.json'}: {key} has no effect in this version"
     ]
-    if variable:
-        (told,) = unused(load(tmp_path, base, {variable: text}))
-        assert told == f"environment {variable}: {key} has no effect in this version"
 
 
 def test_what_has_an_effect_is_not_reported() -> None:
     """The keys of every table of effects."""
-    effects = (
-        *test_server_settings.EFFECTS,
-        *test_client_settings.EFFECTS,
-        *test_network_settings.EFFECTS,
-    )
-    assert [effect.key for effect in effects if has_no_effect(effect.key)] == []
+    assert [effect.key for effect in every_effect() if has_no_effect(effect.key)] == []
 
 
 def test_config_check_tells_it(tmp_path: Path) -> None:
     """The operator who asks is told; the settings can be used all the same."""
-    load(tmp_path, nested("discovery.mdns.enabled", value=True))
+    load(tmp_path, nested("push.allowPrivate", value=True))
     done = subprocess.run(
         [sys.executable, "-m", "a2a_trio", "config", "check", "--json"],
         capture_output=True,
@@ -174,4 +165,4 @@ def test_config_check_tells_it(tmp_path: Path) -> None:
     )
     assert done.returncode == 0
     (warning,) = json.loads(done.stdout)["warnings"]
-    assert warning.endswith("discovery.mdns.enabled has no effect in this version")
+    assert warning.endswith("push.allowPrivate has no effect in this version")
