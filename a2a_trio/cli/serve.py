@@ -25,6 +25,7 @@ from a2a_trio.cli.tokens import given_token
 from a2a_trio.config.schema import Settings
 from a2a_trio.logs import configure_logging, request_fields
 from a2a_trio.peer.activity import Activity
+from a2a_trio.peer.finding import LEAVE_SEC
 from a2a_trio.peer.peer import open_peer
 from a2a_trio.peer.serving import HTTP_GRACE_SEC, Server
 from a2a_trio.rules.audit import AuditEntry
@@ -152,7 +153,8 @@ async def serve_until(
 def patience(settings: Settings) -> float:
     """Return the seconds that a stop may take before the process is ended."""
     server = settings.server
-    return server.drain_grace_sec + server.cancel_grace_sec + HTTP_GRACE_SEC + STOP_SLACK_SEC
+    graces = server.drain_grace_sec + server.cancel_grace_sec + HTTP_GRACE_SEC
+    return graces + LEAVE_SEC + STOP_SLACK_SEC
 
 
 @final

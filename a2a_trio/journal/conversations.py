@@ -29,7 +29,7 @@ def file_name(context_id: str) -> str:
     """Return the file name of a conversation; two ids never share one.
 
     Peers choose context ids. One that is a harmless name is used as it is, so the files can be
-    found by hand and shared with the seed implementation. Any other is hashed; the dot before
+    found by hand and shared with pi-a2a. Any other is hashed; the dot before
     the hash cannot occur in a harmless name, so the two kinds do not meet.
     """
     if _PLAIN.fullmatch(context_id):

@@ -2,7 +2,7 @@ r"""One line of JSON per audit entry and per message of a conversation; pure.
 
 The lines are plain ASCII (``\u`` escapes): a terminal that shows the file meets no control or
 bidirectional characters, and a lone surrogate from a peer cannot make a line unwritable. The
-members that the seed implementation knows keep its names; the others are ours.
+members that pi-a2a knows keep its names; the others are ours.
 """
 
 import json
@@ -81,7 +81,7 @@ def conversation_line(line: ConversationLine) -> bytes:
 def parse_conversation(data: bytes, *, context_id: str) -> Iterable[ConversationLine]:
     """Read lines back, oldest first; whatever is no message is skipped.
 
-    Lines of the seed implementation have no ``contextId``; the file that they are in says it.
+    Lines of pi-a2a have no ``contextId``; the file that they are in says it.
     """
     for raw in data.split(b"\n"):
         try:

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from random import SystemRandom
-from typing import final
+from typing import Final, final
 
 import attrs
 import trio
@@ -32,7 +32,11 @@ from a2a_trio.peer.web import open_web
 from a2a_trio.rules.directory import FoundPeer, merge, named
 from a2a_trio.wire.model import JsonObject
 
-__all__ = ["Directory", "Presence", "open_directory"]
+__all__ = ["LEAVE_SEC", "Directory", "Presence", "open_directory"]
+
+LEAVE_SEC: Final = 5.0
+"""What taking leave of everybody may last: the network, a registry on a disk that hangs and gateways at
+the same time, then connections."""
 
 _log = get_logger("a2a_trio.discovery")
 

@@ -40,7 +40,7 @@ _CHALLENGE: Final = ("www-authenticate", 'Bearer realm="a2a"')
 _VERSION_OF: Final[Mapping[Dialect, str]] = {
     Dialect.V1: PROTOCOL_VERSION,
     Dialect.V03: LEGACY_PROTOCOL_VERSION,
-    # The seed's servers named 1.0 whatever they were asked.
+    # pi-a2a's servers named 1.0 whatever they were asked.
     Dialect.LEGACY: PROTOCOL_VERSION,
 }
 _V1_HEADERS: Final[tuple[Header, ...]] = ((VERSION_HEADER, PROTOCOL_VERSION),)

@@ -139,7 +139,7 @@ def _capabilities_to_v1(card: _Object) -> JsonValue:
     extensions = capabilities.get("extensions")
     known = extensions if isinstance(extensions, list) else []
     if isinstance(session, dict) and session and not any(_is_session(e) for e in known):
-        # The seed's cards describe the session behind them in a member of their own.
+        # pi-a2a's cards describe the session behind them in a member of their own.
         params: _Object = {k: member for k, member in session.items() if k != "extension"}
         capabilities["extensions"] = [*known, {"uri": SESSION_EXTENSION, "params": params}]
     return capabilities
@@ -153,7 +153,7 @@ def _is_session(extension: JsonValue) -> bool:
 
 
 def card_from_v1(value: _Object) -> _Object:
-    """Write a card as v0.3 does, with the seed's ``metadata`` if the card tells its session.
+    """Write a card as v0.3 does, with pi-a2a's ``metadata`` if the card tells its session.
 
     Signatures are left out: they sign the v1.0 form.
     """

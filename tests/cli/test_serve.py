@@ -14,6 +14,7 @@ from a2a_trio.agents.contract import Agent
 from a2a_trio.cli.console import Console
 from a2a_trio.cli.exits import ExitCode, UsageError
 from a2a_trio.cli.serve import AT_ONCE_SEC, STOP_SLACK_SEC, Serving, patience, serve_until
+from a2a_trio.peer.finding import LEAVE_SEC
 from a2a_trio.peer.serving import HTTP_GRACE_SEC
 from a2a_trio.wire.model import TaskState
 from tests.cli.conftest import PATIENCE
@@ -177,7 +178,7 @@ async def test_one_signal_is_enough_for_an_agent_that_will_not_let_go(
         await send.send(signal.SIGTERM)
         mock_clock.autojump_threshold = 0
 
-    graces = 1 + 5 + HTTP_GRACE_SEC + STOP_SLACK_SEC
+    graces = 1 + 5 + HTTP_GRACE_SEC + LEAVE_SEC + STOP_SLACK_SEC
     assert patience(serving.settings) == graces
     ((code, at),) = ended
     assert code == ExitCode.INTERRUPTED

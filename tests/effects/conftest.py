@@ -1,4 +1,4 @@
-"""What the tests of effects share: a setting that comes in through a real source, and its seed rows.
+"""What the tests of effects share: a setting that comes in through a real source, and the row that it shows.
 
 Every test loads its settings with ``load_settings`` from a file or from a variable and looks at what
 a running server, client or command does. That a setting is read is tested elsewhere.
@@ -36,7 +36,7 @@ Probe: TypeAlias = Callable[[Settings], Awaitable[object]]
 
 @attrs.frozen(kw_only=True)
 class Effect:
-    """One row of the seed's tables with what it does."""
+    """One row of pi-a2a's tables with what it does."""
 
     key: str
     value: Any

@@ -1,4 +1,4 @@
-"""Rows of the seed's tables about calls to others, shown to a peer that follows a script."""
+"""Rows of pi-a2a's tables about calls to others, shown to a peer that follows a script."""
 # ruff: noqa: ARG001 - a test asks for the virtual clock by naming its fixture
 
 import math

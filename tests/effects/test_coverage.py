@@ -1,4 +1,4 @@
-"""Every row of the seed's two tables is shown to act; what does not act yet is told. Nothing is forgotten."""
+"""Every row of pi-a2a's two tables is shown to act; what does not act yet is told. Nothing is forgotten."""
 
 import json
 import os
@@ -96,7 +96,7 @@ VARIABLES: Final = frozenset(
 
 NOT_YET: Final[tuple[tuple[str, object], ...]] = (("push.allowPrivate", True),)
 """The one place for what this version takes and checks but does not act on: key and value. None of
-it is in the seed's tables. A row goes when its feature comes."""
+it is in pi-a2a's tables. A row goes when its feature comes."""
 
 BY_HAND: Final = {
     "server.port": "A2A_PORT",

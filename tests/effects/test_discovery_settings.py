@@ -1,4 +1,4 @@
-"""Rows of the seed's tables about finding other agents, shown by peers that run."""
+"""Rows of pi-a2a's tables about finding other agents, shown by peers that run."""
 
 import json
 import os

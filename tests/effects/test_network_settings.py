@@ -1,4 +1,4 @@
-"""Rows of the seed's tables that only a real socket, a real folder or a real process shows."""
+"""Rows of pi-a2a's tables that only a real socket, a real folder or a real process shows."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Rows of the seed's tables that a server without a socket shows, under a virtual clock."""
+"""Rows of pi-a2a's tables that a server without a socket shows, under a virtual clock."""
 # ruff: noqa: ARG001 - a test asks for the virtual clock by naming its fixture
 
 from pathlib import Path

@@ -54,7 +54,7 @@ def test_ids_that_look_alike_have_files_of_their_own(one: str, other: str) -> No
 
 
 def test_a_harmless_id_is_its_own_name() -> None:
-    """The files can be found by hand, and by the seed implementation."""
+    """The files can be found by hand, and by pi-a2a."""
     assert file_name("ctx-0f3a_9") == "ctx-0f3a_9.jsonl"
 
 

@@ -21,7 +21,7 @@ any_text = st.text(st.characters(), max_size=40)
 
 
 def test_an_audit_line_names_every_member_that_says_something() -> None:
-    """Names of the seed where it has one; empty members are left out."""
+    """Names of pi-a2a where it has one; empty members are left out."""
     entry = AuditEntry(
         at=AT,
         direction="inbound",

@@ -181,5 +181,5 @@ def test_labels_are_short_and_of_hex_digits(task_id: str) -> None:
 
 
 def test_label_of_a_task() -> None:
-    """The first three digits, as the seed shows them."""
+    """The first three digits, as pi-a2a shows them."""
     assert dispatch_label("1b4f8d1c-30d5-4819-9f5e-0f3a5d6c7b80") == "a2a-1b4"

@@ -10,6 +10,7 @@ from a2a_trio import ServerSettings, Settings, SettingsError
 from a2a_trio.client.client import open_client
 from a2a_trio.config.schema import FilterSettings, PeerAuth, PeerSettings
 from a2a_trio.peer.calling import call_for
+from a2a_trio.rules.directory import FoundPeer, Source
 from a2a_trio.testing.fake_peer import FakePeer, Result
 from a2a_trio.wire.model import Task, TaskState, TaskStatus
 
@@ -26,9 +27,14 @@ def settings(peers: dict[str, PeerSettings]) -> Settings:
     return Settings(peers=peers, server=ServerSettings(shared_token=OWN, agent_name="me"))
 
 
-async def authorization(peer: str, given: Settings, token: str | None = None) -> str:
+async def authorization(
+    peer: str,
+    given: Settings,
+    token: str | None = None,
+    directory: tuple[FoundPeer, ...] = (),
+) -> str:
     """Return the header that really leaves."""
-    call = call_for(peer, given, token=token)
+    call = call_for(peer, given, token=token, found=directory)
     fake = FakePeer(url=call.url)
     fake.answers("SendMessage", Result(DONE))
     async with open_client(
@@ -84,6 +90,72 @@ async def test_the_operators_entry_counts_where_a_project_names_the_same_address
     )
     assert await authorization(LOCAL, known) == f"Bearer {THEIRS}"
     assert await authorization("a", known) == ""
+
+
+def found(name: str, url: str, source: Source, token: str = "") -> FoundPeer:
+    return FoundPeer(name=name, url=url, source=source, token=token)
+
+
+LAN: Final = "http://192.168.1.7:9999"
+FOUND: Final = (
+    found("near", LOCAL, Source.LOCAL),
+    found("odd", LAN, Source.LOCAL),
+    found("lan", LAN, Source.MDNS),
+    found("here", LOCAL, Source.MDNS),
+    found("gw/lab/far", "http://127.0.0.1:9920/peer/far/", Source.GATEWAY, THEIRS),
+)
+
+
+@pytest.mark.parametrize(
+    ("peer", "sent"),
+    [
+        ("near", f"Bearer {OWN}"),
+        ("odd", ""),
+        ("lan", ""),
+        ("here", ""),
+        ("gw/lab/far", f"Bearer {THEIRS}"),
+        (LOCAL, f"Bearer {OWN}"),
+        (LAN, ""),
+        ("http://127.0.0.1:9920/peer/far/", ""),
+        ("http://localhost:9999", ""),
+        ("http://127.0.0.1:9998", ""),
+    ],
+)
+async def test_which_credential_a_found_peer_gets(peer: str, sent: str) -> None:
+    """This peer's own for the registry of this machine, the gateway's behind one; else none."""
+    assert await authorization(peer, settings({}), directory=FOUND) == sent
+    assert await authorization(peer, settings({}), GIVEN, directory=FOUND) == f"Bearer {GIVEN}"
+
+
+async def test_peer_of_a_project_gets_nothing_although_it_was_found() -> None:
+    """A repository that names this machine's peers is still a repository."""
+    known = settings({"mine": PeerSettings(url=LOCAL, from_project=True)})
+    assert await authorization("mine", known, directory=FOUND) == ""
+    assert await authorization(LOCAL, known, directory=FOUND) == ""
+
+
+async def test_settings_come_before_what_was_found() -> None:
+    """By name and by address."""
+    entry = PeerSettings(url=REMOTE, auth=PeerAuth(token=THEIRS))
+    known = settings({"near": entry})
+    assert call_for("near", known, found=FOUND).url == REMOTE
+    assert await authorization("near", known, directory=FOUND) == f"Bearer {THEIRS}"
+
+
+def test_name_that_several_have_is_refused() -> None:
+    """With their addresses; a name that nobody has tells who there is, up to a number."""
+    twins = (found("twin", LOCAL, Source.LOCAL), found("twin", LAN, Source.MDNS))
+    with pytest.raises(SettingsError, match=f"{LOCAL}, {LAN}"):
+        call_for("twin", settings({}), found=twins)
+    many = [found(f"peer-{n:03}", f"http://h:{n}/", Source.MDNS) for n in range(1, 100)]
+    with pytest.raises(SettingsError, match=r"known: peer-001, .*peer-020 and 79 more\)"):
+        call_for("nobody", settings({}), found=many)
+
+
+def test_card_of_a_peer_behind_a_gateway_is_not_asked() -> None:
+    """The address in it would lead past the gateway."""
+    assert not call_for("gw/lab/far", settings({}), found=FOUND).options.use_card
+    assert call_for("near", settings({}), found=FOUND).options.use_card
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ JWT = f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{ALNUM}"
 # kind of credential -> text around it, what must not pass
 DETECTIONS: dict[str, tuple[str, str]] = {
     "anthropic": ("use sk-ant-{} now", "api03-" + ALNUM),
-    "anthropic of the seed": ("{}", "sk-ant-" + "abcdefghijklmnop"),
+    "anthropic of pi-a2a": ("{}", "sk-ant-" + "abcdefghijklmnop"),
     "openai": ("OPENAI_API_KEY={}", "sk-proj-" + ALNUM),
-    "openai of the seed": ("the key is {}.", "sk-" + "abcdefghijklmnopqrst"),
+    "openai of pi-a2a": ("the key is {}.", "sk-" + "abcdefghijklmnopqrst"),
     "hugging face": ("hub login {}", "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH"),
     "groq": ("({})", "gsk_" + ALNUM),
     "replicate": ("[{}]", "r8_" + ALNUM[:37]),
@@ -86,7 +86,7 @@ DETECTIONS: dict[str, tuple[str, str]] = {
     "api key header": ("X-Api-Key: {}", ALNUM),
     "client secret": ("client_secret={}&grant_type=x", ALNUM),
     "email": ("write to {} please", "first.last+tag@mail.example.co.uk"),
-    "email of the seed": ("<{}>", "a@b.io"),
+    "email of pi-a2a": ("<{}>", "a@b.io"),
     "in escaped text": ('"line\\n{}"', "ghp_" + ALNUM[:36]),
     "in a percent encoded query": ("x%3D{}", "sk-" + ALNUM[:30]),
     "in a unicode escape": ("x\\u003d{}", "sk-" + ALNUM[:30]),

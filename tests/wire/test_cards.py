@@ -1,4 +1,4 @@
-"""Agent cards: v1.0, v0.3 and the seed's, read and written."""
+"""Agent cards: v1.0, v0.3 and pi-a2a's, read and written."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ CARD = AgentCard(
 
 
 def test_the_form_of_v03() -> None:
-    """One URL, ``type`` in schemes, the seed's session metadata, nothing of v1.0's own."""
+    """One URL, ``type`` in schemes, pi-a2a's session metadata, nothing of v1.0's own."""
     form: Any = dialects.encode_card(CARD, V03)
     assert form == {
         "protocolVersion": "0.3.0",

@@ -71,7 +71,7 @@ def test_the_refusal_names_what_is_supported_and_bounds_what_it_repeats() -> Non
 @pytest.mark.parametrize("name", EITHER)
 @pytest.mark.parametrize("version", [None, "1.0"])
 def test_slash_names_are_legacy_unless_something_says_v03(name: str, version: str | None) -> None:
-    """The seed's clients send v1.0 spellings, and a 1.0 header, under slash names."""
+    """pi-a2a's clients send v1.0 spellings, and a 1.0 header, under slash names."""
     assert choose(name, version, PLAIN) is LEGACY
     assert choose(name, version, None) is LEGACY
     assert choose(name, version, PLAIN, strict=True) is LEGACY
@@ -137,7 +137,7 @@ def test_the_task_says_v03(name: str, params: JsonValue) -> None:
 
 @pytest.mark.parametrize("version", [None, "0.3", "1.0"])
 def test_names_that_only_one_dialect_had(version: str | None) -> None:
-    """resubscribe and the push names are v0.3's; list and subscribe are the seed's."""
+    """resubscribe and the push names are v0.3's; list and subscribe are pi-a2a's."""
     assert choose("tasks/resubscribe", version, PLAIN) is V03
     assert choose("tasks/pushNotificationConfig/set", version, PLAIN) is V03
     assert choose("agent/getAuthenticatedExtendedCard", version, None) is V03
@@ -173,7 +173,7 @@ def test_every_name_finds_its_row_and_no_two_rows_share_one() -> None:
 
 
 def test_names_per_dialect() -> None:
-    """v0.3 had no way to list tasks over JSON-RPC; the seed had."""
+    """v0.3 had no way to list tasks over JSON-RPC; pi-a2a had."""
     listing = method_of(Operation.LIST_TASKS)
     names = {dialect: method_name(listing, dialect) for dialect in Dialect}
     assert names == {V1: "ListTasks", V03: None, LEGACY: "tasks/list"}

@@ -217,7 +217,7 @@ def test_the_form_of_legacy() -> None:
 
 
 def test_stubs_read_as_tasks() -> None:
-    """A seed's list gives what it has."""
+    """A list of pi-a2a gives what it has."""
     value: JsonValue = {"tasks": [{"id": "t", "state": "TASK_STATE_WORKING"}]}
     task = Task(id="t", status=TaskStatus(state=TaskState.WORKING))
     wanted = ListTasksResponse(tasks=(task,), next_page_token="", page_size=1, total_size=1)
@@ -372,7 +372,7 @@ def test_any_answer_to_a_delete_is_done(value: JsonValue) -> None:
 
 
 def test_legacy_parameters_may_be_the_message() -> None:
-    """The seed tolerated a missing wrapper and any role."""
+    """pi-a2a tolerated a missing wrapper and any role."""
     for role, wanted in [("assistant", Role.AGENT), ("", Role.USER), ("human", Role.USER), (None, Role.USER), ("ROLE_AGENT", Role.AGENT)]:  # fmt: skip
         value: JsonValue = {"messageId": "m", "role": role, "parts": [{"text": "x"}]}
         params = dialects.decode_params(SEND, LEGACY, value)

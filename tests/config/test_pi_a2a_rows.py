@@ -1,4 +1,4 @@
-"""Every row of the two configuration tables of the seed: default, file, variable, range, unit."""
+"""Every row of the two configuration tables of pi-a2a: default, file, variable, range, unit."""
 
 import json
 import re
@@ -128,7 +128,7 @@ def value_of(settings: Settings, key: str) -> object:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
 def test_default(row: Row, tmp_path: Path) -> None:
-    """Without any source the seed's default counts, and ``Settings()`` has it too."""
+    """Without any source pi-a2a's default counts, and ``Settings()`` has it too."""
     assert value_of(load(tmp_path).settings, row.key) == row.default
     assert value_of(Settings(), row.key) == row.default
 
@@ -177,7 +177,7 @@ def test_unit(row: Row) -> None:
 
 
 def test_peers_as_the_seed_writes_them(tmp_path: Path) -> None:
-    """The seed's own example; the time-out of a peer is in seconds."""
+    """pi-a2a's own example; the time-out of a peer is in seconds."""
     loaded = load(
         tmp_path,
         {
