@@ -5,6 +5,7 @@ import base64
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import Any, Final
@@ -74,10 +75,7 @@ async def linked(
     link = Link(web, Me(), status, told)
     async with trio.open_nursery() as nursery:
         rng = Random(1)  # noqa: S311 - jitter, and the same one every time
-
-        async def run() -> None:
-            await run_channel(web, BASE, link.me, dispatch, status, rng=rng)
-
+        run = partial(run_channel, web, BASE, link.me, dispatch, status, rng=rng)
         nursery.start_soon(run)
         await trio.sleep(0.1)
         yield link

@@ -12,6 +12,7 @@ import trio
 import trio.lowlevel
 
 from a2a_trio.testing.fake_gateway import FakeGateway, open_fake_gateway
+from a2a_trio.testing.gateway_state import Answer
 from tests.discovery.conftest import LIMIT
 
 HERE: Final = "http://127.0.0.1:9/"
@@ -175,14 +176,12 @@ async def test_channel_carries_calls_and_their_answers() -> None:
         own = await caller.register()
         lines = await stream_of(caller, own, nursery)
         secret = await next_data(lines, "hello")
-        got: list[Any] = []
+        send, got = trio.open_memory_channel[Answer](1)
 
         async def call() -> None:
-            got.append(
-                await caller.gateway.call(
-                    "me", path="/x?a=b", body=b"hi", headers={"x-gateway-caller": "z", "x-a": "1"}
-                )
-            )
+            headers = {"x-gateway-caller": "z", "x-a": "1"}
+            answer = await caller.gateway.call("me", path="/x?a=b", body=b"hi", headers=headers)
+            await send.send(answer)
 
         nursery.start_soon(call)
         envelope = json.loads(await next_data(lines, "request"))
@@ -230,10 +229,10 @@ async def test_end_of_a_channel_ends_its_calls() -> None:
         own = await caller.register()
         lines = await stream_of(caller, own, nursery)
         await next_data(lines, "hello")
-        got: list[int] = []
+        send, got = trio.open_memory_channel[Answer](1)
 
         async def call() -> None:
-            got.append((await caller.gateway.call("me")).status)
+            await send.send(await caller.gateway.call("me"))
 
         nursery.start_soon(call)
         await next_data(lines, "request")
