@@ -75,8 +75,8 @@ async def linked(
     link = Link(web, Me(), status, told)
     async with trio.open_nursery() as nursery:
         rng = Random(1)  # noqa: S311 - jitter, and the same one every time
-        run = partial(run_channel, web, BASE, link.me, dispatch, status, rng=rng)
-        nursery.start_soon(run)
+        channel = partial(run_channel, web, BASE, link.me, dispatch, status, rng=rng)
+        nursery.start_soon(channel)
         await trio.sleep(0.1)
         yield link
         nursery.cancel_scope.cancel()

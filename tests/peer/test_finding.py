@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -142,11 +143,7 @@ async def test_serve_is_found(tmp_path: Path) -> None:
     """The function that serves until it is drained announces its peer like the others."""
     with trio.fail_after(LIMIT):
         async with trio.open_nursery() as nursery:
-
-            async def serving(task_status: trio.TaskStatus[Any]) -> None:
-                await serve(echo, settings("served"), home=tmp_path, task_status=task_status)
-
-            server = await nursery.start(serving)
+            server = await nursery.start(partial(serve, echo, settings("served"), home=tmp_path))
             seen = await look(settings(), tmp_path)
             assert [peer.name for peer in seen.peers] == ["served"]
             await server.drain()
