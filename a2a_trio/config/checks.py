@@ -91,12 +91,7 @@ def _doubts(settings: Settings) -> Iterator[tuple[str, str]]:
     own = settings.self_identity
     if own and server.peer_tokens and own not in server.peer_tokens:
         yield "selfIdentity", f'is "{own}", which has no token in server.peerTokens'
-    strangers = [name for name in server.trusted_peers if name not in server.peer_tokens]
-    if server.peer_tokens and strangers:
-        yield (
-            "server.trustedPeers",
-            f'has "{strangers[0]}", which has no token in server.peerTokens',
-        )
+    yield from _strangers(settings)
     if server.allow_all_users and server.trusted_peers:
         yield "server.allowAllUsers", "is true, so server.trustedPeers has no effect"
     if not settings.verify_ssl:
@@ -104,6 +99,18 @@ def _doubts(settings: Settings) -> Iterator[tuple[str, str]]:
     local = settings.discovery.local
     if local.enabled and local.ttl_sec <= local.heartbeat_sec:
         yield "discovery.local.ttlSec", "is not longer than heartbeatSec, so live peers look stale"
+
+
+def _strangers(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Look for trusted callers that nobody can be."""
+    server = settings.server
+    gateways = {f"gw/{key}" for key in settings.discovery.all_gateways()}
+    for name in server.trusted_peers:
+        if name.startswith("gw/"):
+            if name not in gateways:
+                yield "server.trustedPeers", f'has "{name}", which is no gateway of the settings'
+        elif server.peer_tokens and not name.startswith("ip:") and name not in server.peer_tokens:
+            yield "server.trustedPeers", f'has "{name}", which has no token in server.peerTokens'
 
 
 def _host(url: str) -> str | None:

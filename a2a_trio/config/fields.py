@@ -19,6 +19,8 @@ NAME_PATTERN: Final = "[A-Za-z0-9._-]{1,64}"
 """Names of peers and gateways: they become parts of directory names and of tool answers."""
 IDENTITY_PATTERN: Final = "[A-Za-z0-9._@-]{1,64}"
 """Names of callers; without a colon, so that none can look like an address (``ip:...``)."""
+TRUSTED_PATTERN: Final = f"(?:gw/)?{IDENTITY_PATTERN}|ip:[0-9A-Fa-f.:]{{2,45}}"
+"""Callers by name, behind a gateway, or by address, as they are known by the shared token."""
 TOKEN_PATTERN: Final = "[!-~]{1,4096}"  # noqa: S105 - the shape of tokens, not one
 """A bearer token travels in a header: visible ASCII, no spaces."""
 

@@ -6,7 +6,7 @@ from typing import final
 import attrs
 
 from a2a_trio.config.fields import (
-    IDENTITY_PATTERN,
+    TRUSTED_PATTERN,
     flag,
     integer,
     names,
@@ -78,8 +78,9 @@ class ServerSettings:
         env="A2A_PEER_TOKENS",
     )
     trusted_peers: tuple[str, ...] = names(
-        "If not empty, only these authenticated callers are admitted.",
-        env="A2A_TRUSTED_PEERS", pattern=IDENTITY_PATTERN,
+        "If not empty, only these authenticated callers are admitted: names of `server.peerTokens`,"
+        " `gw/<key>` for what comes through a gateway, `ip:<address>` for callers with the shared token.",
+        env="A2A_TRUSTED_PEERS", pattern=TRUSTED_PATTERN,
     )  # fmt: skip
     allow_all_users: bool = flag(
         False, "Admit every authenticated caller despite `trustedPeers` (development only).",

@@ -24,6 +24,7 @@ from a2a_trio.peer.filters import filters_of, framer_of
 from a2a_trio.peer.transcripts import Transcriber
 from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.rules.dedup import Dedup
+from a2a_trio.rules.directory import THROUGH_GATEWAY
 from a2a_trio.rules.redaction import Redactor
 from a2a_trio.server.calls import CallContext, EventSource, Operations
 from a2a_trio.server.endpoint import Endpoint
@@ -170,7 +171,9 @@ class Assembly:
             settings, address, plan.session_facts(settings, datetime.now(UTC))
         )
         admission = plan.admission_of(settings)
-        admission.set_minted((f"gw/{key}", token) for key, token in gateway_tokens.items())
+        admission.set_minted(
+            (f"{THROUGH_GATEWAY}{key}", token) for key, token in gateway_tokens.items()
+        )
         self.endpoint = Endpoint(
             self._operations,
             admission=admission,

@@ -14,14 +14,12 @@ from a2a_trio.discovery.mdns import MdnsUnavailableError, browse
 from a2a_trio.discovery.registry import FileRegistry
 from a2a_trio.errors import PeerError
 from a2a_trio.peer.web import open_web
-from a2a_trio.rules.directory import FoundPeer, Source, merge
+from a2a_trio.rules.directory import THROUGH_GATEWAY, FoundPeer, Source, merge
 
 __all__ = ["BROWSE_SEC", "Seen", "configured", "local_peers", "look", "look_for"]
 
 BROWSE_SEC: Final = 2.0
 """How long the network is listened to: most answers come within a second."""
-
-_THROUGH_GATEWAY: Final = "gw/"
 
 
 @final
@@ -84,8 +82,8 @@ async def look_for(peer: str, settings: Settings, home: Path | None) -> tuple[Fo
     """
     if peer in settings.peers:
         return ()
-    if peer.startswith(_THROUGH_GATEWAY):
-        key = peer.removeprefix(_THROUGH_GATEWAY).partition("/")[0]
+    if peer.startswith(THROUGH_GATEWAY):
+        key = peer.removeprefix(THROUGH_GATEWAY).partition("/")[0]
         gateway = active_gateways(settings).get(key)
         return () if gateway is None else await _through(key, gateway, settings)
     found = merge(await _on_machine(settings, home))

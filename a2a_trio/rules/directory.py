@@ -15,6 +15,7 @@ from a2a_trio.rules.addresses import normal_url, split_url
 
 __all__ = [
     "MAX_PEERS",
+    "THROUGH_GATEWAY",
     "AmbiguousPeerError",
     "FoundPeer",
     "Source",
@@ -29,6 +30,8 @@ MAX_SHOWN_CHARS: Final = 200
 """Length of one text that somebody else wrote."""
 MAX_ITEMS: Final = 50
 """Tools or capabilities of one peer; further ones are left out."""
+THROUGH_GATEWAY: Final = "gw/"
+"""Begins the names of peers behind a gateway."""
 MAX_PEERS: Final = 1_000
 """Peers in one directory; those that come last are left out."""
 
@@ -98,13 +101,23 @@ def merge(found: Iterable[FoundPeer], *, own_urls: Iterable[str] = ()) -> tuple[
 def named(name: str, peers: Iterable[FoundPeer]) -> FoundPeer | None:
     """Return the one peer of a name; None if there is none.
 
+    Of several the nearest source counts, so that nobody on the network can take a local peer's name
+    away. Names behind a gateway belong to gateways alone.
+
     Raises:
-        AmbiguousPeerError: there are several.
+        AmbiguousPeerError: the nearest source has several.
     """
-    matches = [peer for peer in peers if peer.name == name]
-    if len(matches) > 1:
-        raise AmbiguousPeerError(name, tuple(peer.url for peer in matches))
-    return matches[0] if matches else None
+    through = name.startswith(THROUGH_GATEWAY)
+    matches = [
+        peer for peer in peers if peer.name == name and (peer.source is Source.GATEWAY) is through
+    ]
+    if not matches:
+        return None
+    nearest = min(_ORDER.index(peer.source) for peer in matches)
+    chosen = [peer for peer in matches if _ORDER.index(peer.source) == nearest]
+    if len(chosen) > 1:
+        raise AmbiguousPeerError(name, tuple(peer.url for peer in chosen))
+    return chosen[0]
 
 
 def shown(value: object, limit: int = MAX_SHOWN_CHARS) -> str:

@@ -7,7 +7,15 @@ import attrs
 
 from a2a_trio.errors import ProtocolError
 from a2a_trio.rules.addresses import split_url
-from a2a_trio.rules.directory import MAX_PEERS, FoundPeer, Source, is_callable, shown, shown_items
+from a2a_trio.rules.directory import (
+    MAX_PEERS,
+    THROUGH_GATEWAY,
+    FoundPeer,
+    Source,
+    is_callable,
+    shown,
+    shown_items,
+)
 from a2a_trio.wire.json_text import loads
 from a2a_trio.wire.model import JsonValue
 
@@ -91,7 +99,7 @@ def _peer(entry: dict[str, JsonValue], key: str, base: str, token: str) -> Found
     if not is_callable(url):
         return None
     return FoundPeer(
-        name=f"gw/{key}/{name}",
+        name=f"{THROUGH_GATEWAY}{key}/{name}",
         url=url,
         source=Source.GATEWAY,
         capabilities=_capabilities(entry),

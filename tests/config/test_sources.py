@@ -241,6 +241,7 @@ def test_problems_of_several_settings_together(value: JsonValue, text: str) -> N
         ({"selfIdentity": "b", "server": {"peerTokens": {"a": TOKEN}}}, "has no token"),
         ({"server": {"trustedPeers": ["z"], "peerTokens": {"a": TOKEN}}}, 'has "z"'),
         ({"server": {"trustedPeers": ["z"], "allowAllUsers": True}}, "no effect"),
+        ({"server": {"trustedPeers": ["gw/lab"]}}, "no gateway"),
         ({"verifySsl": False}, "not verified"),
         ({"discovery": {"local": {"ttlSec": 10}}}, "look stale"),
     ],
@@ -250,6 +251,19 @@ def test_doubtful_settings_are_warned_about(value: JsonValue, text: str) -> None
     merged = merge((user(value),))
     assert any(text in warning for warning in merged.warnings)
     assert all(TOKEN not in warning and "short," not in warning for warning in merged.warnings)
+
+
+def test_every_kind_of_caller_can_be_trusted() -> None:
+    """By name, behind a gateway and by address; what can be nobody is refused."""
+    gateways: JsonValue = {"gateways": {"lab": {"url": "http://h", "token": TOKEN}}}
+    trusted: list[JsonValue] = ["a", "gw/lab", "ip:192.168.1.7", "ip:::1"]
+    server: JsonValue = {"trustedPeers": trusted, "peerTokens": {"a": TOKEN}}
+    merged = merge((user({"server": server, "discovery": gateways}),))
+    assert merged.settings.server.trusted_peers == tuple(trusted)
+    assert merged.warnings == ()
+    for wrong in ("gw/", "gw/a/b", "ip:", "ip:host.example", "a b", "x/y"):
+        with pytest.raises(SettingsError, match="trustedPeers"):
+            merge((user({"server": {"trustedPeers": [wrong]}}),))
 
 
 def test_flags_that_are_not_given_do_not_count() -> None:

@@ -144,7 +144,7 @@ async def test_settings_come_before_what_was_found() -> None:
 
 def test_name_that_several_have_is_refused() -> None:
     """With their addresses; a name that nobody has tells who there is, up to a number."""
-    twins = (found("twin", LOCAL, Source.LOCAL), found("twin", LAN, Source.MDNS))
+    twins = (found("twin", LOCAL, Source.MDNS), found("twin", LAN, Source.MDNS))
     with pytest.raises(SettingsError, match=f"{LOCAL}, {LAN}"):
         call_for("twin", settings({}), found=twins)
     many = [found(f"peer-{n:03}", f"http://h:{n}/", Source.MDNS) for n in range(1, 100)]

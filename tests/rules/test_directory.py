@@ -71,6 +71,24 @@ def test_name_means_one_peer_or_none() -> None:
         named("b", found)
 
 
+def test_name_of_a_near_peer_cannot_be_taken_away() -> None:
+    """By anybody further away, who may call itself what it likes."""
+    near = peer("a", HERE)
+    far = [peer("a", "http://h:1/", Source.MDNS), peer("a", "http://h:2/", Source.MDNS)]
+    assert named("a", [*far, near]) == near
+    with pytest.raises(AmbiguousPeerError):
+        named("a", far)
+
+
+def test_names_behind_a_gateway_belong_to_gateways() -> None:
+    """Whoever calls itself so on the network is not meant."""
+    spoof = peer("gw/lab/a", "http://h:1/", Source.MDNS)
+    real = peer("gw/lab/a", "http://h:2/", Source.GATEWAY)
+    assert named("gw/lab/a", [spoof, real]) == real
+    assert named("gw/lab/a", [spoof]) is None
+    assert named("a", [peer("a", HERE, Source.GATEWAY)]) is None
+
+
 def test_token_is_not_shown() -> None:
     """A repr ends up in logs."""
     held = attrs.evolve(peer("a", HERE), token="secret-of-a-gateway")
