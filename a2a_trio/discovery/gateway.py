@@ -40,7 +40,7 @@ __all__ = ["Gateway", "GatewayConfig", "list_gateway", "run_gateway"]
 REQUEST_SEC: Final = 10.0
 """How long a registration, or the directory, may take."""
 DEREGISTER_SEC: Final = 1.5
-"""How long taking leave of a gateway may hold up a shutdown."""
+"""How long taking leave of a gateway may hold up a shutdown, and before that a first registration."""
 MAX_REPLY_BYTES: Final = 65_536
 """Size of an answer to a registration."""
 MAX_DIRECTORY_BYTES: Final = 8 * 1024 * 1024
@@ -267,7 +267,7 @@ class _Visit:
         """Register or update, then read who is there."""
         step = Step.AGAIN
         while step is Step.AGAIN:
-            step = self.registration.answered(await self._register())
+            step = await self._send()
         if step is Step.REGISTERED:
             await self._keep_token()
             await self._look()
@@ -293,6 +293,24 @@ class _Visit:
             )  # fmt: skip
             if fetched.status == 200:  # noqa: PLR2004 - HTTP
                 await self.tokens.forget(registration.name)
+
+    async def _send(self) -> Step:
+        """Send one request of a beat, and take its answer.
+
+        One that may be answered with a token is not broken off at once when the peer stops: the token
+        is told once, and without it nobody could take the entry away.
+        """
+        if self.registration.request()[0] != "POST":
+            return self.registration.answered(await self._register())
+        step = Step.FAILED
+        with plain_errors():
+            async with trio.open_nursery() as nursery:
+                shield = trio.CancelScope(shield=True)
+                nursery.start_soon(_hurry_when_cancelled, shield)
+                with shield:
+                    step = self.registration.answered(await self._register())
+                nursery.cancel_scope.cancel()
+        return step
 
     async def _register(self) -> Reply:
         verb, token = self.registration.request()
@@ -361,6 +379,14 @@ class _Visit:
         yield self.registration.problem
         yield self.registration.name
         yield self.registration.state
+
+
+async def _hurry_when_cancelled(shield: trio.CancelScope) -> None:
+    """Wait to be cancelled, and give what is shielded from it a little longer."""
+    try:
+        await trio.sleep_forever()
+    finally:
+        shield.deadline = trio.current_time() + DEREGISTER_SEC
 
 
 def _bearer(token: str) -> tuple[tuple[str, str], ...]:

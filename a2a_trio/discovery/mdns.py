@@ -41,8 +41,9 @@ MAX_LOOKUPS: Final = 4
 """Services that are asked for their address at the same time."""
 LOOKUP_MS: Final = 3_000
 """How long one of them may take to tell it; it is asked again when it announces itself again."""
-CLOSE_SEC: Final = 3.0
-"""How long saying good-bye to the network may hold up a shutdown."""
+CLOSE_SEC: Final = 4.0
+"""How long saying good-bye to the network may hold up a shutdown: what the library takes for it, after
+what it takes to announce somebody."""
 
 _log = get_logger("a2a_trio.discovery")
 
@@ -262,6 +263,8 @@ class _Zeroconf:
     def __init__(self, zeroconf: "Zeroconf") -> None:
         self._zeroconf = zeroconf
         self._browser: ServiceBrowser | None = None
+        # The library complains, on standard error, when it is closed in the middle of announcing.
+        self._announcing = Lock()
 
     def browse(self, service: str, on_change: Callable[[str, bool], None]) -> None:
         from zeroconf import ServiceBrowser, ServiceStateChange  # noqa: PLC0415 - optional
@@ -305,7 +308,8 @@ class _Zeroconf:
             server=host_name(announcement),
         )
         try:
-            self._zeroconf.register_service(info)
+            with self._announcing:
+                self._zeroconf.register_service(info)
         except (Error, OSError) as error:
             reason = str(error) or type(error).__name__
             raise MdnsUnavailableError(reason) from None
@@ -313,7 +317,8 @@ class _Zeroconf:
     def close(self) -> None:
         if self._browser is not None:
             self._browser.cancel()  # the library ends other threads of its own, but not this one
-        self._zeroconf.close()
+        with self._announcing:
+            self._zeroconf.close()
 
 
 def _every_address() -> tuple[str, ...]:

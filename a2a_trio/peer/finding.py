@@ -34,7 +34,7 @@ from a2a_trio.wire.model import JsonObject
 
 __all__ = ["LEAVE_SEC", "Directory", "Presence", "open_directory"]
 
-LEAVE_SEC: Final = 5.0
+LEAVE_SEC: Final = 6.0
 """What taking leave of everybody may last: the network, a registry on a disk that hangs and gateways at
 the same time, then connections."""
 

@@ -103,7 +103,15 @@ class FakeAnswer:
             self.stream.closed.set()
 
 
-Behaviour: TypeAlias = FakeAnswer | Exception | float
+@attrs.frozen
+class Later:
+    """An answer that takes so many seconds."""
+
+    seconds: float
+    answer: FakeAnswer
+
+
+Behaviour: TypeAlias = FakeAnswer | Later | Exception | float
 """An answer, an error, or how many seconds pass before there is none."""
 
 
@@ -142,6 +150,9 @@ class FakeWeb:
         behaviour = route.pop(0) if len(route) > 1 else route[0]
         if isinstance(behaviour, Exception):
             raise behaviour
+        if isinstance(behaviour, Later):
+            await trio.sleep(behaviour.seconds)
+            return behaviour.answer
         if isinstance(behaviour, float):
             await trio.sleep(behaviour)
             raise PeerUnreachableError("the connection broke")

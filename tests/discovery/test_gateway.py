@@ -19,7 +19,7 @@ from a2a_trio.errors import PeerError, PeerTimeoutError, PeerUnreachableError
 from a2a_trio.peer.web import open_web
 from a2a_trio.rules.channel import ChannelRequest, ChannelResponse
 from a2a_trio.testing.fake_gateway import FakeGateway, open_fake_gateway
-from tests.discovery.conftest import LIMIT, FakeAnswer, FakeStream, FakeWeb, at_once, says
+from tests.discovery.conftest import LIMIT, FakeAnswer, FakeStream, FakeWeb, Later, at_once, says
 
 SHARED: Final = "agw_shared"
 OWN: Final = "agw_own"
@@ -158,6 +158,33 @@ async def test_end_is_not_held_up(autojump_clock: trio.testing.MockClock) -> Non
         await trio.sleep(1)
         began = trio.current_time()
     assert trio.current_time() - began == pytest.approx(1.5)
+
+
+async def test_entry_of_a_peer_that_stops_while_it_registers_is_taken_away(
+    autojump_clock: trio.testing.MockClock, tmp_path: Path
+) -> None:
+    """Its token is told once; without it the name would be lost to everybody."""
+    web = gateway_web()
+    web.on("POST", "/register", Later(2.0, REGISTERED))
+    async with visiting(web, home=tmp_path):
+        await trio.sleep(1)
+        assert web.sent("DELETE", "/register") == []
+    (leave,) = web.sent("DELETE", "/register")
+    assert leave.token == OWN
+    assert web.sent("GET", "/.well-known") == []
+
+
+async def test_first_registration_that_hangs_does_not_hold_the_end_up(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """A second and a half is what it gets."""
+    web = gateway_web()
+    web.on("POST", "/register", 1000.0)
+    async with visiting(web):
+        await trio.sleep(1)
+        began = trio.current_time()
+    assert trio.current_time() - began == pytest.approx(1.5)
+    assert web.sent("DELETE", "/register") == []
 
 
 async def test_gateway_that_hangs_is_given_up(autojump_clock: trio.testing.MockClock) -> None:

@@ -1,5 +1,6 @@
 """mDNS: who comes and goes, on a network of the test's own and on the loopback interface."""
 
+import logging
 import sys
 import threading
 from collections.abc import Callable
@@ -171,17 +172,35 @@ async def test_number_of_services_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
         assert {peer.name for peer in mdns.peers()} == {"peer-1", "peer-2", "peer-9"}
 
 
-async def test_name_that_is_taken_is_told_and_looking_goes_on(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+class Listener(logging.Handler):
+    """Tells when something is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard = trio.Event()
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+        self.heard.set()
+
+
+async def test_name_that_is_taken_is_told_and_looking_goes_on() -> None:
     """The peer works; it cannot be found in this way."""
     network = FakeNetwork()
     network.refuses = "the name is taken"
-    async with opened(network, US) as mdns:
-        await network.comes("other")
-        await until(lambda: bool(mdns.peers()), mdns)
+    listener, logger = Listener(), logging.getLogger("a2a_trio.discovery")
+    logger.addHandler(listener)
+    try:
+        async with opened(network, US) as mdns:
+            with trio.fail_after(LIMIT):
+                await listener.heard.wait()
+            await network.comes("other")
+            await until(lambda: bool(mdns.peers()), mdns)
+    finally:
+        logger.removeHandler(listener)
     assert network.announced == []
-    assert [record.message for record in caplog.records if "name is taken" in record.message]
+    assert "the name is taken" in listener.texts[0]
 
 
 async def test_interface_that_does_not_exist_is_told() -> None:
@@ -228,3 +247,23 @@ async def test_two_peers_see_each_other_come_and_go() -> None:
         assert await browse("a2a-test", 0.1, interfaces=LOOPBACK) == ()
     left = [t for t in threading.enumerate() if t not in before and "Trio thread" not in t.name]
     assert left == []
+
+
+async def test_end_in_the_middle_of_announcing_is_a_quiet_one() -> None:
+    """Asking whether a name is free takes a second, in which the peer may be stopped."""
+    program = f"""
+import trio
+from a2a_trio.discovery.mdns import Announcement, open_mdns
+
+us = Announcement(name="us", url="http://127.0.0.1:1/", port=1, pid=7, addresses=("127.0.0.1",))
+
+async def main():
+    async with open_mdns("a2a-test", us, interfaces={LOOPBACK}):
+        await trio.sleep(0.3)
+
+trio.run(main)
+"""
+    done = await trio.run_process(
+        [sys.executable, "-X", "dev", "-c", program], capture_stdout=True, capture_stderr=True
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
