@@ -9,7 +9,7 @@
 """
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from random import SystemRandom
@@ -25,10 +25,10 @@ from a2a_trio.discovery.channel import Dispatch
 from a2a_trio.discovery.gateway import Gateway, GatewayConfig, run_gateway
 from a2a_trio.discovery.mdns import Announcement, Mdns, MdnsUnavailableError, open_mdns
 from a2a_trio.discovery.registry import FileRegistry, RegistryEntry, keep_registered
+from a2a_trio.discovery.web import Web
 from a2a_trio.peer.looking import configured, local_peers
 from a2a_trio.peer.relay import relay
 from a2a_trio.peer.serving import Handler
-from a2a_trio.peer.web import open_web
 from a2a_trio.rules.directory import FoundPeer, merge, named
 from a2a_trio.wire.model import JsonObject
 
@@ -117,7 +117,7 @@ async def open_directory(
     with plain_errors():
         async with AsyncExitStack() as stack:
             # Outside the services: taking leave of a gateway is the last that they do.
-            webs = [await stack.enter_async_context(open_web(settings)) for _ in presence.gateways]
+            webs = [await stack.enter_async_context(_web(settings)) for _ in presence.gateways]
             services = await stack.enter_async_context(trio.open_nursery())
             registry = await _registered(services, settings, presence, home)
             mdns = await _on_network(stack, settings, presence)
@@ -144,6 +144,13 @@ async def open_directory(
                 gateways=tuple(gateways),
             )
             services.cancel_scope.cancel()
+
+
+def _web(settings: Settings) -> AbstractAsyncContextManager[Web]:
+    # Imported here: few peers have a gateway, and a peer that only serves needs no client.
+    from a2a_trio.peer.web import open_web  # noqa: PLC0415 - reason above
+
+    return open_web(settings)
 
 
 async def _registered(

@@ -13,7 +13,6 @@ from a2a_trio.discovery.gateway import GatewayConfig, list_gateway
 from a2a_trio.discovery.mdns import MdnsUnavailableError, browse
 from a2a_trio.discovery.registry import FileRegistry
 from a2a_trio.errors import PeerError
-from a2a_trio.peer.web import open_web
 from a2a_trio.rules.directory import THROUGH_GATEWAY, FoundPeer, Source, merge
 
 __all__ = ["BROWSE_SEC", "Seen", "configured", "local_peers", "look", "look_for"]
@@ -113,6 +112,9 @@ async def _on_network(settings: Settings, seconds: float) -> tuple[FoundPeer, ..
 
 
 async def _through(key: str, gateway: GatewaySettings, settings: Settings) -> tuple[FoundPeer, ...]:
+    # Imported here: few peers have a gateway.
+    from a2a_trio.peer.web import open_web  # noqa: PLC0415 - reason above
+
     config = GatewayConfig(
         key=key,
         url=gateway.url,

@@ -4,20 +4,20 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import trio
 
 from a2a_trio.agents.contract import Agent
-from a2a_trio.client.client import Client
 from a2a_trio.config.schema import PeerSettings, Settings
-from a2a_trio.peer.calling import client_for
 from a2a_trio.peer.finding import Directory, open_directory
 from a2a_trio.peer.presence import presence_of, upstream_tokens
-from a2a_trio.peer.recording import recorder_of
 from a2a_trio.peer.serving import Server, open_server
 from a2a_trio.rules.audit import AuditEntry
 from a2a_trio.server.run import RunObserver
+
+if TYPE_CHECKING:
+    from a2a_trio.client.client import Client
 
 __all__ = ["Peer", "open_peer", "serve"]
 
@@ -39,7 +39,7 @@ class Peer:
         return self.settings.peers
 
     @asynccontextmanager
-    async def client(self, peer: str) -> AsyncIterator[Client]:
+    async def client(self, peer: str) -> "AsyncIterator[Client]":
         """Return a client of an agent by name, or of any address; see ``client_for``.
 
         With a state folder its calls are in the audit log, and its conversations are kept under
@@ -51,6 +51,10 @@ class Peer:
         Raises:
             SettingsError: there is no peer of this name, or there are several.
         """
+        # Imported here: a peer that only serves starts faster without the client.
+        from a2a_trio.peer.calling import client_for  # noqa: PLC0415 - reason above
+        from a2a_trio.peer.recording import recorder_of  # noqa: PLC0415 - reason above
+
         journal = self.server.journal
         found = () if peer in self.settings.peers else await self.directory.peers()
         async with client_for(
