@@ -31,7 +31,7 @@ from a2a_trio.errors import PeerError, PeerProtocolError, SettingsError
 from a2a_trio.rules.backoff import Random, parse_retry_after
 from a2a_trio.rules.directory import FoundPeer
 from a2a_trio.rules.gateway_directory import GatewayDirectory, gateway_base, read_directory
-from a2a_trio.rules.registration import REVOKED, Registration, Reply, Step, read_reply
+from a2a_trio.rules.registration import ACCEPTED, REVOKED, Registration, Reply, Step, read_reply
 from a2a_trio.wire.json_text import dumps
 from a2a_trio.wire.model import JsonObject
 
@@ -137,7 +137,7 @@ class Gateway:
 
     def take(self, directory: GatewayDirectory) -> None:
         """Take note of who is there. A list without this peer, which is accepted, is no list."""
-        if directory.has_own or self.state != "accepted" or directory.peers:
+        if directory.has_own or self.state != ACCEPTED or directory.peers:
             self._found = directory.peers
 
     def beat_is_over(self) -> None:

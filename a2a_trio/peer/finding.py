@@ -130,7 +130,7 @@ async def open_directory(
                         card=lambda: presence.card,
                         web=web,
                         home=home,
-                        dispatch=_dispatch(config, presence),
+                        dispatch=_dispatch(config, presence, settings),
                         rng=SystemRandom(),
                     )
                 )
@@ -177,8 +177,13 @@ async def _on_network(stack: AsyncExitStack, settings: Settings, presence: Prese
         return None
 
 
-def _dispatch(config: GatewayConfig, presence: Presence) -> Dispatch | None:
+def _dispatch(config: GatewayConfig, presence: Presence, settings: Settings) -> Dispatch | None:
     if not config.channel:
         return None
     authority = presence.entry.url.partition("://")[2].rstrip("/")
-    return relay(presence.handler, authority=authority, token=config.upstream_token)
+    return relay(
+        presence.handler,
+        authority=authority,
+        token=config.upstream_token,
+        rpc_path=settings.server.rpc_path,
+    )

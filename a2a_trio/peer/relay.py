@@ -16,7 +16,7 @@ long before this. A longer stream is cut: its caller sees no end and can subscri
 _REPLACED: Final = frozenset({"host", "authorization", "content-length", "transfer-encoding"})
 
 
-def relay(handler: Handler, *, authority: str, token: str) -> Dispatch:
+def relay(handler: Handler, *, authority: str, token: str, rpc_path: str = "/") -> Dispatch:
     """Return what answers a gateway's requests as if it had connected itself.
 
     Args:
@@ -24,15 +24,19 @@ def relay(handler: Handler, *, authority: str, token: str) -> Dispatch:
         authority: the ``Host`` that this server answers to.
         token: the credential that names the gateway; what the caller sent for itself is dropped, as
             the gateway does when it connects.
+        rpc_path: where calls are answered. Callers through a gateway see no card that would tell, so
+            what they post to the root means this.
     """
     own = (("host", authority), ("authorization", f"Bearer {token}"))
 
     async def dispatch(request: ChannelRequest) -> ChannelResponse:
         kept = (pair for pair in request.headers if pair[0].lower() not in _REPLACED)
+        method = request.method.upper()
+        called = method == "POST" and request.path == "/"
         response = await handler(
             HttpRequest(
-                method=request.method.upper(),
-                path=request.path,
+                method=method,
+                path=rpc_path if called else request.path,
                 query=request.query,
                 headers=Headers((*kept, *own)),
                 receive_body=body_of(request.body),

@@ -74,6 +74,18 @@ async def test_request_shows_the_gateways_credential_and_nothing_else() -> None:
     assert (response.status, response.headers, response.body) == (200, (("x-a", "1"),), b"ok")
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "reached"),
+    [("POST", "/", "/a2a"), ("GET", "/", "/"), ("POST", "/other", "/other")],
+)
+async def test_calls_reach_the_path_that_answers_them(method: str, path: str, reached: str) -> None:
+    """Nothing tells a caller behind a gateway that it is not the root."""
+    seen: list[HttpRequest] = []
+    dispatch = relay(answering(b"ok", seen), authority="h", token="t", rpc_path="/a2a")
+    await dispatch(ChannelRequest(method=method, path=path))
+    assert seen[0].path == reached
+
+
 async def test_stream_is_collected_and_closed() -> None:
     """The gateway takes whole answers only."""
     stream = Pieces(3)
