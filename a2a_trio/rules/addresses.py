@@ -195,17 +195,6 @@ def url_origin(url: str) -> Origin:
     return split_url(url)[1]
 
 
-def same_origin(url: str, other: str) -> bool:
-    """True if both are http(s) URLs with the same scheme, host and port.
-
-    Loopback spellings are not unified: credentials for ``localhost`` do not go to ``127.0.0.1``.
-    """
-    try:
-        return url_origin(url) == url_origin(other)
-    except ValueError:
-        return False
-
-
 def normal_url(url: str, *, unify_loopback: bool = False) -> str:
     """Return the form under which two spellings of one URL are equal.
 

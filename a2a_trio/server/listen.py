@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from a2a_trio.server.asgi import AsgiApp
 
-__all__ = ["MAX_CONNECTIONS", "adopt", "bind", "serve_http", "tls_context"]
+__all__ = ["MAX_CONNECTIONS", "bind", "serve_http", "tls_context"]
 
 MAX_CONNECTIONS: Final = 2_000
 """Connections served at once; further ones are closed unread, so that no flood of connections
@@ -72,21 +72,6 @@ def bind(host: str, port: int, fallback: int = 0) -> socket.socket:
         else:
             return sock
     raise taken if taken is not None else OSError(errno.EADDRINUSE, "no port to try")
-
-
-def adopt(descriptor: int) -> socket.socket:
-    """Take over a listening socket that was opened elsewhere, e.g. by a service manager.
-
-    Raises:
-        OSError: not an open socket, or not a stream socket.
-    """
-    sock = socket.socket(fileno=descriptor)
-    if sock.type is not socket.SOCK_STREAM:
-        sock.detach()  # it is not ours to close
-        raise OSError(errno.EPROTOTYPE, "not a stream socket")
-    _set_options(sock)
-    sock.listen(BACKLOG)
-    return sock
 
 
 def _set_options(sock: socket.socket) -> None:

@@ -1,10 +1,8 @@
 """Sockets: ports, hand-over, keep-alive, half-close, stopping."""
 
 import errno
-import os
 import socket
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -12,7 +10,7 @@ import trio
 from hypercorn.typing import ASGIFramework
 
 from a2a_trio.server import listen
-from a2a_trio.server.listen import adopt, bind, serve_http
+from a2a_trio.server.listen import bind, serve_http
 
 Event = dict[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -68,29 +66,6 @@ def test_vanished_clients_are_bounded_by_the_kernel() -> None:
     with bind("127.0.0.1", 0) as sock:
         timeout = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
         assert timeout == listen.USER_TIMEOUT_MS
-
-
-async def test_a_socket_opened_elsewhere_can_be_taken_over(nursery: trio.Nursery) -> None:
-    raw = socket.socket()
-    raw.bind(("127.0.0.1", 0))
-    raw.listen()
-    port = raw.getsockname()[1]
-    sock = adopt(raw.detach())
-    shutdown = trio.Event()
-
-    await nursery.start(partial(serve_http, hello, sock, shutdown=shutdown))
-    stream = await trio.open_tcp_stream("127.0.0.1", port)
-    async with stream:
-        await stream.send_all(GET)
-        assert (await stream.receive_some()).startswith(b"HTTP/1.1 200")
-    shutdown.set()
-
-
-def test_only_stream_sockets_are_taken_over() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        with pytest.raises(OSError, match="stream"):
-            adopt(sock.fileno())
-        os.fstat(sock.fileno())  # still open: it was not ours to close
 
 
 async def test_a_socket_that_fails_while_serving_is_a_plain_oserror(
