@@ -2,11 +2,13 @@
 
 import json
 import math
+import socket
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias, TypeVar, TypeVarTuple
 
 import attrs
+import pytest
 import trio
 
 from a2a_trio.errors import PeerUnreachableError
@@ -16,6 +18,30 @@ Ts = TypeVarTuple("Ts")
 
 LIMIT: Final = 60.0
 """Seconds after which a test on a real socket counts as hanging."""
+
+
+def has_multicast() -> bool:
+    """Return whether a datagram to the group of mDNS comes back on the loopback interface."""
+    group, here = "224.0.0.251", "127.0.0.1"
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+    ):
+        try:
+            receiver.bind(("", 0))
+            membership = socket.inet_aton(group) + socket.inet_aton(here)
+            receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+            receiver.settimeout(5)
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(here))
+            sender.sendto(b"anybody?", (group, receiver.getsockname()[1]))
+            return receiver.recv(100) == b"anybody?"
+        except OSError:
+            return False
+
+
+needs_multicast: Final = pytest.mark.skipif(
+    not has_multicast(), reason="this machine has no multicast on its loopback interface"
+)
 
 
 async def at_once(function: Callable[[*Ts], T], /, *args: *Ts) -> T:

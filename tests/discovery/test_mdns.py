@@ -1,6 +1,7 @@
 """mDNS: who comes and goes, on a network of the test's own and on the loopback interface."""
 
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -14,9 +15,11 @@ from a2a_trio.discovery import mdns as module
 from a2a_trio.discovery.mdns import Announcement, Mdns, MdnsUnavailableError, browse, open_mdns
 from a2a_trio.rules.directory import Source
 from a2a_trio.rules.mdns_records import Record, instance_name
+from tests.discovery.conftest import LIMIT, needs_multicast
 
-LIMIT = 60.0
 LOOPBACK = ("127.0.0.1",)
+SERVICE = f"a2a-{os.getpid()}"
+"""Every test run on this machine hears every other one."""
 US = Announcement(
     name="us", url="http://127.0.0.1:9910/", port=9910, pid=7, addresses=LOOPBACK, cwd="/work"
 )
@@ -233,22 +236,24 @@ except MdnsUnavailableError as error:
     assert b"a2a-trio[mdns]" in done.stdout
 
 
+@needs_multicast
 async def test_two_peers_see_each_other_come_and_go() -> None:
     """For real, on the loopback interface; afterwards no thread is left."""
     before = set(threading.enumerate())
     with trio.fail_after(LIMIT):
-        async with open_mdns("a2a-test", US, interfaces=LOOPBACK) as one:
-            async with open_mdns("a2a-test", THEM, interfaces=LOOPBACK) as other:
+        async with open_mdns(SERVICE, US, interfaces=LOOPBACK) as one:
+            async with open_mdns(SERVICE, THEM, interfaces=LOOPBACK) as other:
                 await until(lambda: bool(one.peers()), one)
                 await until(lambda: bool(other.peers()), other)
                 assert [(p.name, p.url) for p in one.peers()] == [("them", THEM.url)]
                 assert [(p.name, p.cwd) for p in other.peers()] == [("us", "/work")]
             await until(lambda: not one.peers(), one)
-        assert await browse("a2a-test", 0.1, interfaces=LOOPBACK) == ()
+        assert await browse(SERVICE, 0.1, interfaces=LOOPBACK) == ()
     left = [t for t in threading.enumerate() if t not in before and "Trio thread" not in t.name]
     assert left == []
 
 
+@needs_multicast
 async def test_end_in_the_middle_of_announcing_is_a_quiet_one() -> None:
     """Asking whether a name is free takes a second, in which the peer may be stopped."""
     program = f"""
@@ -258,7 +263,7 @@ from a2a_trio.discovery.mdns import Announcement, open_mdns
 us = Announcement(name="us", url="http://127.0.0.1:1/", port=1, pid=7, addresses=("127.0.0.1",))
 
 async def main():
-    async with open_mdns("a2a-test", us, interfaces={LOOPBACK}):
+    async with open_mdns("{SERVICE}", us, interfaces={LOOPBACK}):
         await trio.sleep(0.3)
 
 trio.run(main)

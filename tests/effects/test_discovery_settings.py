@@ -16,6 +16,7 @@ from a2a_trio import Peer, Settings, echo, open_peer
 from a2a_trio.discovery.mdns import Announcement, open_mdns
 from a2a_trio.discovery.registry import FOLDER
 from a2a_trio.testing.fake_gateway import FakeGateway, open_fake_gateway
+from tests.discovery.conftest import needs_multicast
 from tests.effects.conftest import (
     LIMIT,
     SHARED,
@@ -30,8 +31,11 @@ from tests.effects.conftest import (
     without_effect,
 )
 
-BASE: Final = {"server": {"port": 0, "agentName": "me"}}
-OPEN: Final = {"server": {"port": 0, "agentName": "me", "host": "0.0.0.0", "sharedToken": SHARED}}
+ME: Final = f"me-{os.getpid()}"
+CONTROL: Final = f"control-{os.getpid()}"
+"""Names of this test run alone: on the network it hears every other one."""
+BASE: Final = {"server": {"port": 0, "agentName": ME}}
+OPEN: Final = {"server": {"port": 0, "agentName": ME, "host": "0.0.0.0", "sharedToken": SHARED}}
 NOTICED_SEC: Final = 3.0
 """A heartbeat of a second is noticed within this; one of fifteen is not."""
 
@@ -117,22 +121,23 @@ async def test_setting_has_its_effect(effect: Effect, via: Via, tmp_path: Path) 
 async def seen_on_the_network(settings: Settings, service_type: str) -> bool:
     """Return whether a peer is announced; somebody who surely is tells when to stop looking."""
     control = Announcement(
-        name="control", url="http://127.0.0.1:1/", port=1, pid=1, addresses=("127.0.0.1",)
+        name=CONTROL, url="http://127.0.0.1:1/", port=1, pid=os.getpid(), addresses=("127.0.0.1",)
     )
+    mdns = settings.discovery.mdns
+    expected = mdns.enabled and mdns.service_type == service_type
     async with (
         open_peer(echo, settings),
         open_mdns(service_type, control),
-        open_mdns(service_type, None) as mdns,
+        open_mdns(service_type, None) as network,
     ):
         while True:
-            names = {found.name for found in mdns.peers()}
-            if "me" in names or ("control" in names and not settings.discovery.mdns.enabled):
-                return "me" in names
-            if "control" in names and settings.discovery.mdns.service_type != service_type:
-                return False
-            await mdns.changed()
+            names = {found.name for found in network.peers()}
+            if ME in names or (CONTROL in names and not expected):
+                return ME in names
+            await network.changed()
 
 
+@needs_multicast
 @pytest.mark.parametrize("via", Via)
 async def test_mdns_enabled(via: Via, tmp_path: Path) -> None:
     """The peer is announced, or it is not."""
@@ -148,6 +153,7 @@ async def test_mdns_enabled(via: Via, tmp_path: Path) -> None:
         assert await seen_on_the_network(announced, "a2a")
 
 
+@needs_multicast
 @pytest.mark.parametrize("via", Via)
 async def test_mdns_service_type(via: Via, tmp_path: Path) -> None:
     """Under another type it is found by those who look for that one."""
