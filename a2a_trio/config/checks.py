@@ -63,6 +63,9 @@ def _bad_urls(settings: Settings) -> Iterator[tuple[str, str]]:
         urls[f"discovery.gateways.{key}.url"] = gateway.url
         if gateway.enabled and not gateway.url:
             yield f"discovery.gateways.{key}.url", "is missing, but the gateway is enabled"
+    for key, gateway in settings.discovery.all_gateways().items():
+        if _is_below_root(gateway.url):
+            yield f"the URL of gateway {key}", "must have no path: what it lists begins at its root"
     for name, url in urls.items():
         if not url:
             continue
@@ -99,6 +102,14 @@ def _doubts(settings: Settings) -> Iterator[tuple[str, str]]:
     local = settings.discovery.local
     if local.enabled and local.ttl_sec <= local.heartbeat_sec:
         yield "discovery.local.ttlSec", "is not longer than heartbeatSec, so live peers look stale"
+
+
+def _is_below_root(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False  # told as no URL
+    return bool(parts.path.strip("/") or parts.query or parts.fragment)
 
 
 def _strangers(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -224,6 +224,11 @@ def test_wrong_secret(value: JsonValue) -> None:
         ({"server": {"peerTokens": {"a": TOKEN, "b": TOKEN}}}, "the same token"),
         ({"discovery": {"gateways": {"g": {"enabled": True}}}}, "is missing, but the gateway"),
         ({"peers": {"a": {"url": "http://x:0x1"}}}, "is no URL"),
+        ({"discovery": {"gateway": {"url": "http://x/prefix"}}}, "gateway x-80 must have no path"),
+        (
+            {"discovery": {"gateways": {"g": {"url": "http://x/?a=b"}}}},
+            "gateway g must have no path",
+        ),
     ],
 )
 def test_problems_of_several_settings_together(value: JsonValue, text: str) -> None:
