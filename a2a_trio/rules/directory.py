@@ -24,6 +24,7 @@ __all__ = [
     "named",
     "shown",
     "shown_items",
+    "skill_names",
 ]
 
 MAX_SHOWN_CHARS: Final = 200
@@ -139,6 +140,15 @@ def shown_items(value: object) -> tuple[str, ...]:
         return ()
     texts = (shown(item) for item in value[:MAX_ITEMS])
     return tuple(text for text in texts if text)
+
+
+def skill_names(value: object) -> tuple[str, ...]:
+    """Return the names of a foreign list of skills, which are texts or objects with name or id."""
+    if not isinstance(value, list):
+        return ()
+    return shown_items(
+        [(item.get("name") or item.get("id")) if isinstance(item, dict) else item for item in value]
+    )
 
 
 def is_callable(url: str) -> bool:

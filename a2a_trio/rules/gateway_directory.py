@@ -13,8 +13,8 @@ from a2a_trio.rules.directory import (
     FoundPeer,
     Source,
     is_callable,
-    shown,
     shown_items,
+    skill_names,
 )
 from a2a_trio.wire.json_text import loads
 from a2a_trio.wire.model import JsonValue
@@ -114,8 +114,4 @@ def _capabilities(entry: dict[str, JsonValue]) -> tuple[str, ...]:
     given = entry.get("capabilities")
     if isinstance(given, list):
         return shown_items(given)
-    skills = entry.get("skills")
-    if not isinstance(skills, list):
-        return ()
-    named = [s.get("name") or s.get("id") if isinstance(s, dict) else s for s in skills]
-    return shown_items([shown(name) for name in named])
+    return skill_names(entry.get("skills"))

@@ -9,7 +9,7 @@ from typing import Final, final
 import attrs
 
 from a2a_trio.errors import ProtocolError
-from a2a_trio.rules.directory import FoundPeer, Source, is_callable, shown, shown_items
+from a2a_trio.rules.directory import FoundPeer, Source, is_callable, shown, shown_items, skill_names
 from a2a_trio.wire.json_text import dumps, loads
 from a2a_trio.wire.model import JsonValue
 
@@ -85,7 +85,7 @@ def read_entry(content: bytes) -> FoundPeer | None:
         cwd=shown(value.get("cwd")),
         model=_model(value.get("model")),
         tools=shown_items(value.get("tools")),
-        capabilities=_skills(value.get("skills")),
+        capabilities=skill_names(value.get("skills")),
         pid=pid,
     )
 
@@ -95,12 +95,3 @@ def _model(value: JsonValue) -> str:
     if not isinstance(value, dict):
         return shown(value)
     return "/".join(filter(None, (shown(value.get("provider")), shown(value.get("id")))))
-
-
-def _skills(value: JsonValue) -> tuple[str, ...]:
-    """Return the names of skills, which are texts or objects."""
-    if not isinstance(value, list):
-        return ()
-    return shown_items(
-        [(item.get("name") or item.get("id")) if isinstance(item, dict) else item for item in value]
-    )
