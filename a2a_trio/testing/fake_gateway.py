@@ -24,12 +24,15 @@ import trio
 
 from a2a_trio.testing.gateway_channels import Call, Channels, frame
 from a2a_trio.testing.gateway_http import (
+    CARD_PATHS,
     Ending,
+    Fault,
     Request,
     Seen,
+    misdirected,
     read_request,
-    reset,
     send_answer,
+    unless_gone,
 )
 from a2a_trio.testing.gateway_state import (
     Admission,
@@ -50,19 +53,6 @@ FOREVER_SEC: Final = 3_600.0
 MAX_SEEN: Final = 10_000
 """Requests that are remembered; further ones are served and forgotten."""
 
-_CARD_PATHS: Final = ("/.well-known/agent.json", "/.well-known/agent-card.json")
-
-
-@final
-@attrs.define(kw_only=True)
-class _Fault:
-    method: str
-    prefix: str
-    answer: Answer
-    times: int
-    delay: float
-    reset: bool
-
 
 @final
 class FakeGateway:
@@ -81,7 +71,8 @@ class FakeGateway:
         self.state = state
         self.url = f"http://127.0.0.1:{port}"
         self.seen: list[Seen] = []
-        """Every request, in order of its answer; a channel counts when it opens."""
+        """Requests in order of their answers; a channel counts when it opens, and who went before
+        the answer has status 0."""
         self._body_limit = body_limit
         self._channels = Channels(
             state,
@@ -90,7 +81,7 @@ class FakeGateway:
             proxy_timeout=proxy_timeout,
             changed=self._tell,
         )
-        self._faults: list[_Fault] = []
+        self._faults: list[Fault] = []
         self._changed = trio.Event()
 
     # --- what a test reads ----------------------------------------------------------------------
@@ -131,6 +122,11 @@ class FakeGateway:
     def delete(self, name: str) -> None:
         """Forget a peer and its token; its channel stays open."""
         del self.state.peers[name]
+
+    def reject(self, name: str) -> None:
+        """Forget a peer that waits, and its token; one that does not wait is left as it is."""
+        if self.state.peers[name].state is Admission.PENDING:
+            del self.state.peers[name]
 
     def set_health(self, name: str, healthy: bool | None) -> None:  # noqa: FBT001 - the one thing it is about
         """Set what the directory says about a peer's health."""
@@ -205,9 +201,7 @@ class FakeGateway:
         answer = Answer(status=status, body=body, content_type=content_type, headers=headers)
         wait = math.inf if hang else delay
         self._faults.append(
-            _Fault(
-                method=method, prefix=prefix, answer=answer, times=times, delay=wait, reset=reset
-            )
+            Fault(method=method, prefix=prefix, answer=answer, times=times, delay=wait, reset=reset)
         )
 
     def clear_faults(self) -> None:
@@ -270,9 +264,14 @@ class FakeGateway:
         if request is None:
             return False
         fault = self._take_fault(request)
-        if fault is not None and not await _is_survived(fault, stream):
+        if fault is not None and not await fault.is_survived(stream):
             return False
-        if fault is None and request.path == "/channel" and request.method == "GET":
+        if (
+            fault is None
+            and request.path == "/channel"
+            and request.method == "GET"
+            and request.name
+        ):
             refused = self.state.channel_refusal(request.token, request.name)
             if refused is None:
                 self._remember(request, 200)
@@ -280,12 +279,18 @@ class FakeGateway:
                 return False
             answer = refused
         else:
-            answer = await self._route(request) if fault is None else fault.answer
+            told = fault.answer if fault else await self._answered(stream, connection, request)
+            if told is None:
+                self._remember(request, 0)
+                return False
+            answer = told
         self._remember(request, answer.status)
+        if request.method == "HEAD":
+            answer = attrs.evolve(answer, body=b"")
         await send_answer(stream, connection, answer)
         return connection.our_state is h11.DONE and connection.their_state is h11.DONE
 
-    def _take_fault(self, request: Request) -> _Fault | None:
+    def _take_fault(self, request: Request) -> Fault | None:
         for fault in self._faults:
             if fault.method == request.method and request.path.startswith(fault.prefix):
                 fault.times -= 1
@@ -312,12 +317,18 @@ class FakeGateway:
         self._changed.set()
         self._changed = trio.Event()
 
+    async def _answered(
+        self, stream: trio.SocketStream, connection: h11.Connection, request: Request
+    ) -> Answer | None:
+        return await unless_gone(stream, connection, lambda: self._route(request))
+
     async def _route(self, request: Request) -> Answer:
-        if len(request.body) > self._body_limit:
-            return text(413, "Failed to buffer the request body: length limit exceeded")
+        refused = misdirected(request, self._body_limit, patch=self.state.patch)
+        if refused is not None:
+            return refused
         if request.path == "/register":
             return self._register(request)
-        if request.path in _CARD_PATHS:
+        if request.path in CARD_PATHS:
             return self.state.directory(request.token, self.has_channel)
         if request.path.startswith("/channel/response/"):
             return self._channels.take_answer(request)
@@ -328,11 +339,7 @@ class FakeGateway:
     def _register(self, request: Request) -> Answer:
         if request.method == "DELETE":
             return self.state.deregister(request.token, request.name)
-        if request.method == "PATCH" and not self.state.patch:
-            return Answer(status=405, headers=(("allow", "POST,DELETE"),))
-        if request.method not in {"POST", "PATCH"}:
-            return Answer(status=405, headers=(("allow", "POST,PATCH,DELETE"),))
-        if "json" not in request.headers.get("content-type", ""):
+        if not request.is_json:
             return text(415, "Expected request with `Content-Type: application/json`")
         required = ("name", "url") if request.method == "POST" else ("name",)
         body = read_registration(request.body, required)
@@ -387,14 +394,3 @@ async def open_fake_gateway(
         await nursery.start(trio.serve_listeners, gateway.serve_connection, listeners)
         yield gateway
         nursery.cancel_scope.cancel()
-
-
-async def _is_survived(fault: _Fault, stream: trio.SocketStream) -> bool:
-    """Do what a fault does before its answer; return whether there is one."""
-    if math.isinf(fault.delay):
-        await stream.receive_some()  # until the client gives up
-        return False
-    await trio.sleep(fault.delay)
-    if fault.reset:
-        reset(stream)
-    return not fault.reset

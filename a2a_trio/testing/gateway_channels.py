@@ -2,10 +2,10 @@
 
 import base64
 import json
+import re
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Final, final
-from urllib.parse import unquote
+from typing import Any, Final, final
 
 import attrs
 import h11
@@ -38,6 +38,12 @@ _NOT_PASSED_BACK: Final = frozenset(
     | {"transfer-encoding", "upgrade", "content-length", "set-cookie", "www-authenticate"}
 )
 _BAD_GATEWAY: Final = 502
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
+_HEADER_VALUE: Final = re.compile(r"[\t -~]*", re.ASCII)
+_ANSWER: Final = (
+    ("id", int), ("status", int), ("headers", dict), ("body_b64", str), ("chan_secret", str),
+)  # fmt: skip
+"""What an answer must have, and of which type."""
 
 
 @final
@@ -143,35 +149,31 @@ class Channels:
         self, stream: trio.SocketStream, connection: h11.Connection, channel: Channel
     ) -> None:
         while True:
-            while channel.stalled:
-                await channel.resumed.wait()
             with trio.move_on_after(self._ping) as silence:
                 piece = await channel.events.receive()
-            if channel.stalled:
-                continue
             if silence.cancelled_caught:
                 piece = frame("ping", b"keepalive")
+            # After the wait, so that an event which came just as the channel stalled is kept.
+            while channel.stalled:
+                await channel.resumed.wait()
             await send_piece(stream, connection, piece)
 
     def take_answer(self, request: Request) -> Answer:
         """Take a peer's answer to a call, ``POST /channel/response/{id}``."""
-        try:
-            body = json.loads(request.body)
-            number = int(request.path.rpartition("/")[2])
-            given = (body["id"], body["status"], body["body_b64"], body["chan_secret"])
-            headers = dict(body["headers"])
-        except (ValueError, KeyError, TypeError):
-            return text(422, "Failed to deserialize the JSON body into the target type")
+        body = _read_answer(request)
+        if isinstance(body, Answer):
+            return body
         refused = self._refusal(request)
         if refused is not None:
             return refused
-        if number != given[0]:
+        number = int(request.path.rpartition("/")[2])
+        if number != body["id"]:
             return text(422, "id mismatch")
         call = self.calls.get(number)
-        if call is None or (call.name, call.secret) != (request.name, given[3]):
+        if call is None or (call.name, call.secret) != (request.name, body["chan_secret"]):
             return text(404, "unknown, expired, or foreign request id")
         del self.calls[number]
-        call.settle(_decoded(given[1], headers, given[2]))
+        call.settle(_decoded(body["status"], body["headers"], body["body_b64"]))
         return Answer(status=200)
 
     def _refusal(self, request: Request) -> Answer | None:
@@ -230,17 +232,18 @@ class Channels:
         if entry.upstream_token:
             headers["authorization"] = f"Bearer {entry.upstream_token}"
         query = f"?{request.query}" if request.query else ""
-        url = f"{entry.url.rstrip('/')}{unquote(request.path)}{query}"
+        url = f"{entry.url.rstrip('/')}{request.path}{query}"
         try:
             async with httpx.AsyncClient(timeout=self._proxy_timeout, trust_env=False) as client:
-                answer = await client.request(
-                    request.method, url, headers=headers, content=request.body
-                )
-        except httpx.HTTPError as error:
+                # Sent and read raw: neither headers of the client's own, nor a body unpacked.
+                passed = httpx.Request(request.method, url, headers=headers, content=request.body)
+                answer = await client.send(passed, stream=True)
+                body = b"".join([piece async for piece in answer.aiter_raw()])
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             entry.healthy = False
             return text(_BAD_GATEWAY, f"upstream unreachable: {type(error).__name__}")
         entry.healthy = True
-        return _passed_back(answer.status_code, dict(answer.headers), answer.content)
+        return _passed_back(answer.status_code, dict(answer.headers), body)
 
 
 def frame(event: str, data: bytes) -> bytes:
@@ -248,17 +251,44 @@ def frame(event: str, data: bytes) -> bytes:
     return b"event: " + event.encode() + b"\ndata: " + data + b"\n\n"
 
 
-def _decoded(status: object, headers: Mapping[str, str], body: str) -> Answer:
+def _read_answer(request: Request) -> dict[str, Any] | Answer:
+    """Return an answer's members, or why they cannot be read."""
+    if not request.name or not request.path.rpartition("/")[2].isdecimal():
+        return text(400, "Failed to deserialize query string or path")
+    if not request.is_json:
+        return text(415, "Expected request with `Content-Type: application/json`")
+    try:
+        body = json.loads(request.body)
+    except ValueError:
+        return text(400, "Failed to parse the request body as JSON")
+    if not isinstance(body, dict) or not _is_answer(body):
+        return text(422, "Failed to deserialize the JSON body into the target type")
+    return body
+
+
+def _is_answer(body: Mapping[str, object]) -> bool:
+    typed = all(type(body.get(name)) is kind for name, kind in _ANSWER)
+    headers = body.get("headers")
+    return typed and isinstance(headers, dict) and all(isinstance(v, str) for v in headers.values())
+
+
+def _decoded(status: int, headers: Mapping[str, str], body: str) -> Answer:
     try:
         content = base64.b64decode(body, validate=True)
     except ValueError:
         return text(413, "channel response too large")
-    known = isinstance(status, int) and status in range(100, 1000)
-    return _passed_back(status if known else _BAD_GATEWAY, headers, content)  # type: ignore[arg-type] # an int if known
+    # From 200 on: an informational status cannot end an exchange.
+    return _passed_back(status if status in range(200, 1000) else _BAD_GATEWAY, headers, content)
 
 
 def _passed_back(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
-    kept = tuple((n, v) for n, v in headers.items() if n.lower() not in _NOT_PASSED_BACK)
+    kept = tuple(
+        (n, v.strip())
+        for n, v in headers.items()
+        if n.lower() not in _NOT_PASSED_BACK
+        and _HEADER_NAME.fullmatch(n)
+        and _HEADER_VALUE.fullmatch(v)
+    )
     return Answer(status=status, body=body, headers=kept)
 
 

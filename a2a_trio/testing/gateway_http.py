@@ -1,9 +1,11 @@
 """The HTTP of a fake gateway: requests read whole, answers and streams written, on one socket."""
 
 import json
+import math
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, Literal, TypeAlias, final
 from urllib.parse import parse_qs
 
@@ -11,24 +13,30 @@ import attrs
 import h11
 import trio
 
-from a2a_trio.testing.gateway_state import Answer
+from a2a_trio.testing.gateway_state import Answer, text
 
 __all__ = [
+    "CARD_PATHS",
     "Ending",
+    "Fault",
     "Request",
     "Seen",
     "begin_stream",
     "end_stream",
+    "misdirected",
     "read_request",
     "reset",
     "send_answer",
     "send_piece",
+    "unless_gone",
 ]
 
 Ending: TypeAlias = Literal["eof", "rst", "mid-frame"]
 """How a stream ends: whole, by a reset, or in the middle of a frame."""
 
+CARD_PATHS: Final = ("/.well-known/agent.json", "/.well-known/agent-card.json")
 _CHUNK: Final = 65_536
+_BODILESS: Final = frozenset({204, 304})
 
 
 @final
@@ -68,9 +76,37 @@ class Request:
         return self.headers.get("x-gateway-token", "").strip()
 
     @property
+    def is_json(self) -> bool:
+        """Whether the body says that it is JSON."""
+        return "json" in self.headers.get("content-type", "")
+
+    @property
     def name(self) -> str:
         """The peer that the query names."""
         return parse_qs(self.query).get("name", [""])[0]
+
+
+@final
+@attrs.define(kw_only=True)
+class Fault:
+    """Another answer than usual to the next requests of a method and a path."""
+
+    method: str
+    prefix: str
+    answer: Answer
+    times: int
+    delay: float
+    reset: bool
+
+    async def is_survived(self, stream: trio.SocketStream) -> bool:
+        """Do what comes before the answer; return whether there is one."""
+        if math.isinf(self.delay):
+            await stream.receive_some()  # until the client gives up
+            return False
+        await trio.sleep(self.delay)
+        if self.reset:
+            reset(stream)
+        return not self.reset
 
 
 async def read_request(
@@ -102,16 +138,69 @@ async def read_request(
     )
 
 
+def misdirected(request: Request, body_limit: int, *, patch: bool) -> Answer | None:
+    """Return the refusal of a request that no handler would see, or None.
+
+    Args:
+        request: the request.
+        body_limit: bytes.
+        patch: whether ``PATCH /register`` is known.
+    """
+    if len(request.body) > body_limit:
+        return text(413, "Failed to buffer the request body: length limit exceeded")
+    allowed = _allowed(request.path, patch=patch)
+    if allowed and request.method not in allowed:
+        return Answer(status=405, headers=(("allow", ",".join(allowed)),))
+    named = (request.method, request.path) in {("GET", "/channel"), ("DELETE", "/register")}
+    if named and not request.name:
+        return text(400, "Failed to deserialize query string: missing field `name`")
+    return Answer(status=401) if request.path.startswith("/api/") else None
+
+
+def _allowed(path: str, *, patch: bool) -> tuple[str, ...]:
+    """Return the methods of a path; none for one that takes all."""
+    if path == "/register":
+        return ("POST", "PATCH", "DELETE") if patch else ("POST", "DELETE")
+    if path == "/channel" or path in CARD_PATHS:
+        return ("GET", "HEAD")
+    return ("POST",) if path.startswith("/channel/response/") else ()
+
+
 async def send_answer(
     stream: trio.SocketStream, connection: h11.Connection, answer: Answer
 ) -> None:
     """Write a whole answer."""
-    headers = [*answer.headers, ("content-length", str(len(answer.body)))]
+    body = b"" if answer.status in _BODILESS else answer.body
+    headers = [*answer.headers, ("content-length", str(len(body)))]
     if answer.content_type:
         headers.append(("content-type", answer.content_type))
     out = connection.send(h11.Response(status_code=answer.status, headers=headers))
-    out += connection.send(h11.Data(data=answer.body)) if answer.body else b""
+    out += connection.send(h11.Data(data=body)) if body else b""
     await stream.send_all(out + connection.send(h11.EndOfMessage()))
+
+
+async def unless_gone(
+    stream: trio.SocketStream,
+    connection: h11.Connection,
+    answering: Callable[[], Awaitable[Answer]],
+) -> Answer | None:
+    """Return an answer, or None once its client has gone; the answering is cancelled then."""
+    answer: Answer | None = None
+
+    async def watch() -> None:
+        piece = b""
+        with suppress(trio.BrokenResourceError):
+            piece = await stream.receive_some(_CHUNK)
+        if piece:
+            connection.receive_data(piece)  # its next request: so it has not gone
+        else:
+            nursery.cancel_scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch)
+        answer = await answering()
+        nursery.cancel_scope.cancel()
+    return answer
 
 
 async def begin_stream(stream: trio.SocketStream, connection: h11.Connection) -> None:

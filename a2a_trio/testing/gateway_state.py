@@ -54,7 +54,7 @@ class Entry:
     state: Admission
     fingerprint: str
     card: Any = None
-    upstream_token: str | None = None
+    upstream_token: str | None = attrs.field(default=None, repr=False)
     caller_token: str | None = attrs.field(default=None, repr=False)
     healthy: bool | None = None
 

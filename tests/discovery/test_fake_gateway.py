@@ -1,15 +1,17 @@
 """The fake gateway does what peers of a real one have to reckon with."""
 
+import gzip
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
 import attrs
 import httpx
 import pytest
 import trio
-import trio.lowlevel
+import trio.testing
 
 from a2a_trio.testing.fake_gateway import FakeGateway, open_fake_gateway
 from a2a_trio.testing.gateway_state import Answer
@@ -156,7 +158,8 @@ async def stream_of(
         url = f"{caller.gateway.url}/channel?name=me"
         async with send, caller.client.stream("GET", url, headers=headers) as answer:
             async for line in answer.aiter_lines():
-                await send.send(line)
+                # Without waiting: httpx's generators must not be left between two lines.
+                send.send_nowait(line)
 
     nursery.start_soon(read)
     return lines
@@ -256,3 +259,157 @@ async def test_faults_come_once_and_in_order() -> None:
         gateway.fault("GET", "/", hang=True, times=9)
         gateway.clear_faults()
         assert (await caller.send("GET", "/.well-known/agent.json", own)).status_code == 200
+
+
+async def answer_for(caller: Caller, envelope: Any, own: str, **given: object) -> int:
+    """Answer a call with something other than an empty 200; return what the peer is told."""
+    body = {"id": envelope["id"], "status": 200, "headers": {}, "body_b64": ""}
+    body |= {"chan_secret": envelope["chan_secret"], **given}
+    path = f"/channel/response/{envelope['id']}?name=me"
+    return (await caller.send("POST", path, own, body)).status_code
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        ({"headers": {"x-a": "1\n2", "x y": "3", "x-b": "2"}}, 200),
+        ({"status": 204, "body_b64": "eW8="}, 204),
+        ({"status": 101}, 502),
+        ({"status": 99}, 502),
+        ({"body_b64": "!"}, 413),
+    ],
+)
+async def test_odd_answers_of_a_peer_reach_its_caller(
+    given: dict[str, object], status: int
+) -> None:
+    """What HTTP cannot carry is left out or replaced, and the gateway goes on."""
+    async with calling() as caller, trio.open_nursery() as nursery:
+        own = await caller.register()
+        lines = await stream_of(caller, own, nursery)
+        send, got = trio.open_memory_channel[Answer](1)
+
+        async def call() -> None:
+            await send.send(await caller.gateway.call("me"))
+
+        nursery.start_soon(call)
+        envelope = json.loads(await next_data(lines, "request"))
+        assert await answer_for(caller, envelope, own, **given) == 200
+        taken = await got.receive()
+        assert taken.status == status
+        assert not {"x-a", "x y"} & dict(taken.headers).keys()
+        assert ("x-b" in dict(taken.headers)) is ("headers" in given)
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    "given", [{"body_b64": 5}, {"headers": {"x": 5}}, {"status": "200"}, {"id": True}]
+)
+async def test_answer_of_another_shape_leaves_the_call_open(given: dict[str, object]) -> None:
+    """The peer is told 422 and can answer again."""
+    async with calling() as caller, trio.open_nursery() as nursery:
+        own = await caller.register()
+        lines = await stream_of(caller, own, nursery)
+        await next_data(lines, "hello")
+        nursery.start_soon(caller.gateway.call, "me")
+        envelope = json.loads(await next_data(lines, "request"))
+        assert await answer_for(caller, envelope, own, **given) == 422
+        assert await answer_for(caller, envelope, own) == 200
+        nursery.cancel_scope.cancel()
+
+
+async def test_stalled_channel_sends_everything_once_it_resumes() -> None:
+    """Also the event for which it was already waiting when it stalled."""
+    async with calling() as caller, trio.open_nursery() as nursery:
+        lines = await stream_of(caller, await caller.register(), nursery)
+        await next_data(lines, "hello")
+        caller.gateway.stall_channel("me")
+        caller.gateway.push("me", b"1")
+        await trio.testing.wait_all_tasks_blocked()
+        caller.gateway.push("me", b"2")
+        caller.gateway.resume_channel("me")
+        assert [await next_data(lines, "request") for _ in range(2)] == ["1", "2"]
+        nursery.cancel_scope.cancel()
+
+
+async def test_answer_to_a_caller_that_has_gone_finds_no_call() -> None:
+    """The peer is not told of it, and gets 404 for its answer."""
+    async with calling() as caller, trio.open_nursery() as nursery:
+        own = await caller.register()
+        lines = await stream_of(caller, own, nursery)
+        async with trio.open_nursery() as calls:
+            calls.start_soon(caller.gateway.call, "me")
+            envelope = json.loads(await next_data(lines, "request"))
+            calls.cancel_scope.cancel()
+        await caller.gateway.until(lambda: bool(caller.gateway.requests("POST", "/peer/me")))
+        assert caller.gateway.requests("POST", "/peer/me")[0].status == 0
+        assert await answer_for(caller, envelope, own) == 404
+        nursery.cancel_scope.cancel()
+
+
+async def test_direct_call_passes_path_and_body_on_as_they_are() -> None:
+    """Nothing unescaped, nothing unpacked, nothing added but the peer's own credential."""
+    packed = gzip.compress(b"hello")
+    heads: list[bytes] = []
+
+    async def upstream(stream: trio.SocketStream) -> None:
+        async with stream:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += await stream.receive_some()
+            heads.append(head)
+            size = str(len(packed)).encode()
+            await stream.send_all(
+                b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: "
+                + size
+                + b"\r\n\r\n"
+            )
+            await stream.send_all(packed)
+
+    async with calling() as caller, trio.open_nursery() as nursery:
+        listeners = await nursery.start(partial(trio.serve_tcp, upstream, 0, host="127.0.0.1"))
+        url = f"http://127.0.0.1:{listeners[0].socket.getsockname()[1]}/"
+        body = {"name": "me", "url": url, "upstream_token": "upstream"}
+        await caller.send("POST", "/register", caller.gateway.bootstrap_token, body)
+        answer = await caller.gateway.call("me", path="/a%2Fb?q=%20", method="GET")
+        assert answer.body == b"hello"
+        assert heads[0].startswith(b"GET /a%2Fb?q=%20 HTTP/1.1\r\n")
+        assert b"authorization: bearer upstream\r\n" in heads[0].lower()
+        assert "upstream_token" not in repr(caller.gateway.state.peers["me"])
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "allow"),
+    [
+        ("POST", "/channel?name=me", 405, "GET,HEAD"),
+        ("POST", "/.well-known/agent.json", 405, "GET,HEAD"),
+        ("GET", "/channel/response/0?name=me", 405, "POST"),
+        ("PUT", "/register", 405, "POST,PATCH,DELETE"),
+        ("GET", "/channel", 400, None),
+        ("DELETE", "/register", 400, None),
+        ("POST", "/channel/response/x?name=me", 400, None),
+        ("POST", "/channel/response/0?name=me", 415, None),
+        ("GET", "/api/peers", 401, None),
+        ("HEAD", "/.well-known/agent.json", 200, None),
+    ],
+)
+async def test_requests_that_no_route_takes(
+    method: str, path: str, status: int, allow: str | None
+) -> None:
+    """Wrong methods are told the right ones; what is missing comes before what is asked."""
+    async with calling() as caller:
+        own = await caller.register()
+        headers = {"authorization": f"Bearer {own}"}
+        answer = await caller.client.request(method, caller.gateway.url + path, headers=headers)
+        assert (answer.status_code, answer.headers.get("allow")) == (status, allow)
+
+
+async def test_reject_forgets_only_who_waits() -> None:
+    """And the token goes with the entry."""
+    async with calling() as caller:
+        await caller.register("one")
+        own = await caller.register("two", accepted=False)
+        caller.gateway.reject("one")
+        caller.gateway.reject("two")
+        assert list(caller.gateway.state.peers) == ["one"]
+        assert (await caller.send("PATCH", "/register", own, {"name": "two"})).status_code == 401
